@@ -1,0 +1,132 @@
+"""Every failure of ours, as a tree; a candidate's failure is a verdict and never appears here.
+
+KernelForgeError
+├── UsageError            the request cannot be carried out as written (exit code 2)
+│   ├── FileMissing, FactoryMissing, FactoryFailed, InputsRejected
+│   ├── UnknownId, StaleLease, BadOption, NotATarget, NothingToExport
+│   ├── NoCompiler, NoDevice
+│   └── CastRejected
+└── WorkFailed            the request was fine and the work did not finish (exit code 1)
+    ├── ModelRaised, CaptureEmpty
+    ├── ChildDied, ChildTimedOut, ChildRefused
+    ├── StoreUnavailable, SchemaTooNew
+    └── MeasurementFailed
+
+The docstring of a class is its message: one sentence on what happened, then ``Next:`` and the step
+that mends it. ``{fields}`` are filled from the keyword arguments of the raise.
+"""
+
+import inspect
+
+
+class KernelForgeError(Exception):
+    """Kernel Forge could not do the work. Next: run `kernelforge doctor`."""
+
+    exit_code = 1
+
+    def __init__(self, **fields: object) -> None:
+        self.fields = fields
+        super().__init__(" ".join(inspect.cleandoc(self.__doc__ or "").format(**fields).split()))
+
+
+class UsageError(KernelForgeError):
+    """The request cannot be carried out: {why}. Next: {step}."""
+
+    exit_code = 2
+
+
+class FileMissing(UsageError):
+    """There is no readable file at {path}. Next: check the path and the folder you run from."""
+
+
+class FactoryMissing(UsageError):
+    """{file} defines no function {name}(). Next: add `def {name}():` at its top level, or name
+    another one as FILE.py:function or with --inputs."""
+
+
+class FactoryFailed(UsageError):
+    """{name}() in {file} raised {error}. Next: make `python {file}` plus a call of {name}() work
+    by itself, then run this again."""
+
+
+class InputsRejected(UsageError):
+    """{field} from make_inputs() cannot be used: {why}. Next: {step}."""
+
+
+class UnknownId(UsageError):
+    """There is no {kind} {value!r} in this project. Next: {step}."""
+
+
+class StaleLease(UsageError):
+    """Lease {lease} has {why}. Next: call mcts_select for variant {variant} and submit under the
+    new lease."""
+
+
+class BadOption(UsageError):
+    """{field} = {value!r} is not accepted: {why}. Next: use {accepted}."""
+
+
+class NotATarget(UsageError):
+    """Variant {variant} is not a target: {why}. Next: choose one that list_cards or `kernelforge
+    cards` shows as a target."""
+
+
+class NothingToExport(UsageError):
+    """No node of this project is faster than eager, so there is nothing to export. Next: submit
+    and benchmark more candidates, or name nodes explicitly."""
+
+
+class NoCompiler(UsageError):
+    """No {compiler} was found for the {backend} backend. Next: {step}."""
+
+
+class NoDevice(UsageError):
+    """No {device} device can be used here: {why}. Next: use --device cpu, or run on a machine with
+    an NVIDIA GPU and a CUDA build of torch."""
+
+
+class CastRejected(UsageError):
+    """{path} is not a cast that can be used: {why}. Next: {step}."""
+
+
+class WorkFailed(KernelForgeError):
+    """The work stopped: {why}. Next: {step}."""
+
+
+class ModelRaised(WorkFailed):
+    """The model raised {error} when it was run on its example inputs. Next: run
+    make_model()(*make_inputs()) by itself and mend what it reports."""
+
+
+class CaptureEmpty(WorkFailed):
+    """The model ran but called no operator that could be captured. Next: check that its forward
+    works on tensors and in the calling thread."""
+
+
+class ChildDied(WorkFailed):
+    """The {role} process ended with {status} while it was asked to {task}. Next: run the same call
+    again; it starts a fresh process. Its last words: {words}"""
+
+
+class ChildTimedOut(WorkFailed):
+    """The {role} process did not {task} within {seconds:.0f} s and was stopped. Next: try again on
+    an idle machine, or with smaller inputs."""
+
+
+class ChildRefused(WorkFailed):
+    """The {role} process could not {task}: {error}. Next: read the log named by `kernelforge
+    doctor` and report it if the input was fine."""
+
+
+class StoreUnavailable(WorkFailed):
+    """The project folder {path} cannot be written: {why}. Next: free space or fix its permissions,
+    or choose another folder with --project."""
+
+
+class SchemaTooNew(WorkFailed):
+    """The project folder {path} was written by a newer Kernel Forge (schema {found}, this one knows
+    {known}). Next: upgrade kernelforge-mcp, or choose another folder with --project."""
+
+
+class MeasurementFailed(WorkFailed):
+    """The timing of {what} is not usable: {why}. Next: run it again on an idle machine."""

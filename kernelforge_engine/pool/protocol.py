@@ -1,0 +1,136 @@
+"""The messages between processes: frozen records, one JSON frame each, told apart by `kind`.
+
+Builder  Build -> Built | BuildRefused
+Runner   Load -> Loaded | Failed; Run -> Done | Failed; PrepareTiming -> Done | Failed;
+         Sample -> Sampled | Failed
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kernelforge_engine.records import Artifact, Backend, ResolvedPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """Compile `text`; the artifact and its metadata are put into `folder` under their digest.
+
+    `arch` is "sm_90" and the like on CUDA, "native" on the cpu backend. `kernels` are the kernel
+    names of the plan, in the order of first use, and `arity` the argument kinds of each launch:
+    the trampolines of the cpu backend are generated from them.
+    """
+
+    text: str
+    backend: Backend
+    arch: str
+    launches: tuple[tuple[str, tuple[str, ...]], ...]
+    folder: str
+    kind: Literal["build"] = "build"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """The build worked; `seconds` is 0.0 when it came from the store of artifacts."""
+
+    artifact: Artifact
+    seconds: float
+    kind: Literal["built"] = "built"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRefused:
+    """The compiler refused the source: `log` has its first errors, without host paths."""
+
+    log: str
+    seconds: float
+    kind: Literal["build_refused"] = "build_refused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slot:
+    """Where a buffer of the plan lies in the arena, in bytes."""
+
+    offset: int
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """Load an artifact and bind its plan to the arena (a memory file both sides have mapped).
+
+    `slots` has one entry per buffer of the plan; everything between slots is guard band.
+    """
+
+    artifact: Artifact
+    plan: ResolvedPlan
+    slots: tuple[Slot, ...]
+    arena_bytes: int
+    device: int = 0
+    threads: int = 1
+    kind: Literal["load"] = "load"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """The candidate is loaded; `sandbox` names the isolation reached."""
+
+    sandbox: str
+    kind: Literal["loaded"] = "loaded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Execute the plan once on the arena as it is now and leave the result in it."""
+
+    kind: Literal["run"] = "run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareTiming:
+    """Copy the arena into `sets` rotating buffer sets; a sample makes `calls` calls over them."""
+
+    sets: int
+    calls: int
+    kind: Literal["prepare_timing"] = "prepare_timing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Time one sample of back-to-back calls, after one that is not timed."""
+
+    kind: Literal["sample"] = "sample"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """Microseconds per call of one sample."""
+
+    us: float
+    kind: Literal["sampled"] = "sampled"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """The command finished."""
+
+    kind: Literal["done"] = "done"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """The command failed in a way the Runner survived long enough to name.
+
+    `stage` is "load" or "launch"; `fault` marks an illegal address that the device itself reported.
+    """
+
+    stage: Literal["load", "launch"]
+    error: str
+    fault: bool = False
+    kind: Literal["failed"] = "failed"
+
+
+BuilderReply = Annotated[Built | BuildRefused, Field(discriminator="kind")]
+RunnerCommand = Annotated[Load | Run | PrepareTiming | Sample, Field(discriminator="kind")]
+RunnerReply = Annotated[Loaded | Done | Sampled | Failed, Field(discriminator="kind")]

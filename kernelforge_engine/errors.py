@@ -10,6 +10,7 @@ KernelForgeError
     ├── ModelRaised, CaptureEmpty
     ├── ChildDied, ChildTimedOut, ChildRefused
     ├── StoreUnavailable, SchemaTooNew
+    ├── ShimUnusable, NotInstalled
     └── MeasurementFailed
 
 The docstring of a class is its message: one sentence on what happened, then ``Next:`` and the step
@@ -126,6 +127,16 @@ class StoreUnavailable(WorkFailed):
 class SchemaTooNew(WorkFailed):
     """The project folder {path} was written by a newer Kernel Forge (schema {found}, this one knows
     {known}). Next: upgrade kernelforge-mcp, or choose another folder with --project."""
+
+
+class ShimUnusable(WorkFailed):
+    """The dispatch shim does not work with torch {torch}: {why}. Next: delete {path} and try again;
+    if it fails again, report it with this text, and set KERNELFORGE_DISABLE=1 meanwhile."""
+
+
+class NotInstalled(WorkFailed):
+    """{what} cannot take the place of eager in this process: {why}. Next: import the library that
+    defines the operator first, or use the cast on the kind of device it was made for."""
 
 
 class MeasurementFailed(WorkFailed):

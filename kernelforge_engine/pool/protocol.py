@@ -1,6 +1,6 @@
 """The messages between processes: frozen records, one JSON frame each, told apart by `kind`.
 
-Builder  Build -> Built | BuildRefused
+Builder  Build -> Built | BuildRefused | BuildImpossible
 Runner   Load -> Loaded | Failed; Run -> Done | Failed; PrepareTiming -> Done | Failed;
          Sample -> Sampled | Failed
 """
@@ -17,9 +17,9 @@ from kernelforge_engine.records import Artifact, Backend, ResolvedPlan
 class Build:
     """Compile `text`; the artifact and its metadata are put into `folder` under their digest.
 
-    `arch` is "sm_90" and the like on CUDA, "native" on the cpu backend. `kernels` are the kernel
-    names of the plan, in the order of first use, and `arity` the argument kinds of each launch:
-    the trampolines of the cpu backend are generated from them.
+    `arch` is "sm_90" and the like on CUDA, "native" on the cpu backend. `launches` has the kernel
+    name and the argument kinds of each launch of the plan: the checks of both backends and the
+    trampolines of the cpu backend are generated from them.
     """
 
     text: str
@@ -32,10 +32,14 @@ class Build:
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """The build worked; `seconds` is 0.0 when it came from the store of artifacts."""
+    """The build worked; `seconds` is 0.0 when it came from the store of artifacts.
+
+    `sandbox` names the isolation the compiler ran in; it is empty when nothing was compiled.
+    """
 
     artifact: Artifact
     seconds: float
+    sandbox: str = ""
     kind: Literal["built"] = "built"
 
 
@@ -46,6 +50,15 @@ class BuildRefused:
     log: str
     seconds: float
     kind: Literal["build_refused"] = "build_refused"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildImpossible:
+    """No compiler for this backend: the fields of the NoCompiler error the parent raises."""
+
+    compiler: str
+    step: str
+    kind: Literal["build_impossible"] = "build_impossible"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,15 +135,17 @@ class Done:
 class Failed:
     """The command failed in a way the Runner survived long enough to name.
 
-    `stage` is "load" or "launch"; `fault` marks an illegal address that the device itself reported.
+    `stage` is "load" or "launch"; `fault` marks an illegal address that the device itself reported;
+    `ours` marks a lack of the machine (no driver, no memory), which says nothing of the candidate.
     """
 
     stage: Literal["load", "launch"]
     error: str
     fault: bool = False
+    ours: bool = False
     kind: Literal["failed"] = "failed"
 
 
-BuilderReply = Annotated[Built | BuildRefused, Field(discriminator="kind")]
+BuilderReply = Annotated[Built | BuildRefused | BuildImpossible, Field(discriminator="kind")]
 RunnerCommand = Annotated[Load | Run | PrepareTiming | Sample, Field(discriminator="kind")]
 RunnerReply = Annotated[Loaded | Done | Sampled | Failed, Field(discriminator="kind")]

@@ -1,0 +1,121 @@
+"""Code the engine adds to a candidate: checks of its launches and, on the cpu, trampolines.
+
+The checks stand behind the source but use templates that stand before it, with names of their own,
+so that a candidate's macros cannot change them.
+"""
+
+from kernelforge_engine.builder.compiler import Launches, Unit
+from kernelforge_engine.records import Backend
+
+# SIDE is the execution space that NVRTC wants on every function, though none of these is called.
+PRELUDE = """\
+template <class... kf_T> struct kf_types { static constexpr int count = sizeof...(kf_T); };
+template <class kf_R, class... kf_T> SIDE kf_types<kf_T...> kf_types_of(kf_R (*)(kf_T...));
+template <int kf_I, class kf_L> struct kf_nth { using type = void; };
+template <class kf_T, class... kf_R> struct kf_nth<0, kf_types<kf_T, kf_R...>> {
+  using type = kf_T; };
+template <int kf_I, class kf_T, class... kf_R> struct kf_nth<kf_I, kf_types<kf_T, kf_R...>>
+  : kf_nth<kf_I - 1, kf_types<kf_R...>> {};
+template <class kf_A, class kf_B> constexpr bool kf_same = false;
+template <class kf_A> constexpr bool kf_same<kf_A, kf_A> = true;
+template <class kf_T> constexpr bool kf_buffer = false;
+template <class kf_T> constexpr bool kf_buffer<kf_T*> = true;
+template <class kf_T> constexpr bool kf_integer = __is_enum(kf_T) || kf_same<kf_T, int>
+  || kf_same<kf_T, unsigned> || kf_same<kf_T, long> || kf_same<kf_T, unsigned long>
+  || kf_same<kf_T, long long> || kf_same<kf_T, unsigned long long>;
+template <class kf_T, bool kf_I> struct kf_size { static constexpr int value = 0; };
+template <class kf_T> struct kf_size<kf_T, true> { static constexpr int value = sizeof(kf_T); };
+template <class kf_T> constexpr bool kf_i32 = kf_size<kf_T, kf_integer<kf_T>>::value == 4;
+template <class kf_T> constexpr bool kf_i64 = kf_size<kf_T, kf_integer<kf_T>>::value == 8;
+template <class kf_T> constexpr bool kf_f32 = kf_same<kf_T, float>;
+template <class kf_T> constexpr bool kf_f64 = kf_same<kf_T, double>;
+"""
+CALLER = """\
+template <int... kf_I> struct kf_indices {};
+template <class kf_R, class... kf_T, int... kf_I>
+inline void kf_apply(kf_R (*kf_f)(kf_T...), void** kf_a, kf_indices<kf_I...>) {
+  (void)kf_a;
+  kf_f(*static_cast<kf_T*>(kf_a[kf_I])...);
+}
+template <class kf_R, class... kf_T> inline void kf_call(kf_R (*kf_f)(kf_T...), void** kf_a) {
+  kf_apply(kf_f, kf_a, kf_indices<__integer_pack(sizeof...(kf_T))...>{});
+}
+"""
+# One native call runs a whole sample, so that a caller's overhead is not charged to the candidate.
+REPEAT = """\
+struct kf_block { void* data; unsigned long bytes; };
+extern "C" void kf_repeat(void*** kf_arguments, const kf_block* kf_zeroed, long kf_blocks,
+                          long kf_sets, long kf_calls) {
+  for (long kf_call = 0, kf_set = 0; kf_call < kf_calls; ++kf_call) {
+    for (long kf_i = 0; kf_i < kf_blocks; ++kf_i) {
+      const kf_block& kf_b = kf_zeroed[kf_set * kf_blocks + kf_i];
+      __builtin_memset(kf_b.data, 0, kf_b.bytes);
+    }
+    for (long kf_i = 0; kf_i < kf_launches; ++kf_i)
+      kf_table[kf_i](kf_arguments[kf_set * kf_launches + kf_i]);
+    kf_set = kf_set + 1 == kf_sets ? 0 : kf_set + 1;
+  }
+}
+"""
+WANTED = {
+    "buffer": "a buffer, so parameter {n} of {kernel} must be a pointer",
+    "i32": "i32, so parameter {n} of {kernel} must be an integer of 4 bytes, such as int",
+    "i64": "i64, so parameter {n} of {kernel} must be an integer of 8 bytes, such as long long",
+    "f32": "f32, so parameter {n} of {kernel} must be a float",
+    "f64": "f64, so parameter {n} of {kernel} must be a double",
+}
+
+
+def unit(candidate: str, launches: Launches, backend: Backend, arch: str) -> Unit:
+    """The translation unit of a candidate."""
+    behind = [_checks(i, kernel, kinds) for i, (kernel, kinds) in enumerate(launches)]
+    if backend == "cpu":
+        behind += [_trampoline(i, kernel) for i, (kernel, _) in enumerate(launches)]
+        behind += [_table(len(launches)), REPEAT]
+    return Unit(
+        candidate=candidate,
+        before=PRELUDE.replace("SIDE", "") + CALLER
+        if backend == "cpu"
+        else PRELUDE.replace("SIDE", "__device__"),
+        behind="\n".join(behind),
+        launches=launches,
+        arch=arch,
+    )
+
+
+def references(kernels: list[str]) -> str:
+    """Host functions that mention every kernel, so that templates are instantiated."""
+    return "\n".join(f"auto kf_reference_{i}() {{ return &{k}; }}" for i, k in enumerate(kernels))
+
+
+def _checks(index: int, kernel: str, kinds: tuple[str, ...]) -> str:
+    types, count = f"kf_types_{index}", len(kinds)
+    lines = [
+        f'#line 1 "launch[{index}]"',
+        f"using {types} = decltype(kf_types_of(&{kernel}));",
+        f"static_assert({types}::count == {count}, "
+        f'"launch[{index}].args has {count} entries, but {kernel} has another number of '
+        'parameters");',
+    ]
+    for position, kind in enumerate(kinds):
+        wanted = WANTED[kind].format(n=position + 1, kernel=kernel)
+        lines.append(
+            f"static_assert({types}::count != {count} || "
+            f"kf_{kind}<typename kf_nth<{position}, {types}>::type>, "
+            f'"launch[{index}].args[{position}] is {wanted}");'
+        )
+    return "\n".join(lines)
+
+
+def _trampoline(index: int, kernel: str) -> str:
+    # noipa: the repeated calls of a sample must stay calls.
+    head = f'extern "C" __attribute__((noipa)) void kf_launch_{index}(void** kf_a)'
+    return f"{head} {{ kf_call(&{kernel}, kf_a); }}"
+
+
+def _table(count: int) -> str:
+    names = ", ".join(f"kf_launch_{i}" for i in range(count))
+    return (
+        f"constexpr long kf_launches = {count};\n"
+        f"static void (*const kf_table[kf_launches])(void**) = {{{names}}};"
+    )

@@ -1,0 +1,112 @@
+"""The cpu backend: g++ through ninja, and a shared object that needs no OpenMP library.
+
+OpenMP symbols stay undefined on purpose: in a torch process they bind to the library torch has
+loaded already (two of them in one process oversubscribe the cores), in the Runner to one it loads.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from kernelforge_engine.builder.compiler import Compiled, Unit
+from kernelforge_engine.errors import NoCompiler
+
+# The last two options of the first line change no value: they drop errno and floating-point traps.
+COMPILE = (
+    "-O3 -std=c++20 -fPIC -fopenmp -fno-math-errno -fno-trapping-math "
+    "-fno-plt -fno-gnu-unique -fmax-errors=20 -fdiagnostics-color=never"
+)
+LINK = "-shared -Wl,--as-needed -Wl,-z,now -Wl,-z,relro -Wl,--build-id=none"
+EXPORTS = "{ global: kf_launch_*; kf_repeat; local: *; };\n"
+NINJA = """\
+rule compile
+  command = {cxx} {compile} -march={arch} -c $in -o $out > $out.log 2>&1
+rule link
+  command = {cxx} {link} -Wl,--version-script=exports.map $in -o $out > $out.log 2>&1
+build unit.o: compile unit.cpp
+build kernel.so: link unit.o | exports.map
+"""
+# What the driver makes of -march=native: the instruction set, and the caches it tunes for.
+TARGET = re.compile(r"-march=[\w.+-]+|-m[\w.=+-]+|l[12]-cache[\w-]*=\d+")
+VERSION = re.compile(r"^gcc version (.*)$", re.MULTILINE)
+
+
+class Gxx:
+    """g++ and ninja as found on this machine."""
+
+    suffix = ".so"
+
+    def __init__(self, cxx: str, ninja: str, arch: str) -> None:
+        self._cxx, self._ninja = cxx, ninja
+        self.name, target = _version(cxx, arch)
+        self.identity = f"{self.name} {target} {COMPILE} {LINK}"
+        self.readable: tuple[str, ...] = (_prefix(cxx), ninja)
+
+    def compile(self, unit: Unit, folder: Path) -> Compiled:
+        """Build kernel.so in `folder`."""
+        # The candidate's own file is only there for the compiler to quote lines from.
+        (folder / "candidate.cpp").write_text(unit.candidate, "utf-8")
+        (folder / "unit.cpp").write_text(unit.text("candidate.cpp"), "utf-8")
+        (folder / "exports.map").write_text(EXPORTS)
+        rules = NINJA.format(cxx=_escaped(self._cxx), compile=COMPILE, link=LINK, arch=unit.arch)
+        (folder / "build.ninja").write_text(rules, "utf-8")
+        done = subprocess.run(  # noqa: S603  the command is ours; the candidate is one of its files
+            [self._ninja, "-j1", "--quiet"],
+            cwd=folder,
+            env=environment(folder),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        logs = [folder / "unit.o.log", folder / "kernel.so.log"]
+        log = "\n".join(p.read_text("utf-8", errors="replace") for p in logs if p.is_file())
+        if done.returncode:
+            return Compiled(log=log or done.stdout.decode(errors="replace"))
+        symbols = {str(i): f"kf_launch_{i}" for i in range(len(unit.launches))}
+        return Compiled(log=log, product="kernel.so", symbols=symbols)
+
+
+def find(arch: str) -> Gxx:
+    """The cpu compiler of this machine.
+
+    Raises:
+        NoCompiler: g++ or ninja is missing.
+    """
+    cxx = shutil.which("g++")
+    if cxx is None:
+        step = "install g++ 11 or newer (package g++ or gcc-c++) and put it on PATH"
+        raise NoCompiler(compiler="g++", backend="cpu", step=step)
+    beside = str(Path(sys.executable).parent)
+    ninja = shutil.which("ninja", path=beside) or shutil.which("ninja")
+    if ninja is None:
+        raise NoCompiler(compiler="ninja", backend="cpu", step="pip install ninja")
+    return Gxx(cxx, ninja, arch)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The whole environment of a compiler: where programs are, and its private folder."""
+    path = os.pathsep.join(os.get_exec_path())
+    return {"PATH": path, "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C"}
+
+
+def _version(cxx: str, arch: str) -> tuple[str, str]:
+    """The compiler's own name and version, and the machine that `arch` stands for."""
+    asked = [cxx, f"-march={arch}", "-###", "-E", "-x", "c++", os.devnull]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603
+    version = VERSION.search(done.stderr)
+    name = f"g++ {version[1].strip()}" if version else "g++"
+    return name, " ".join(sorted(set(TARGET.findall(done.stderr))))
+
+
+def _prefix(program: str) -> str:
+    """The folder a tool is installed in; the root folder stands for none."""
+    prefix = Path(program).resolve().parent.parent
+    return str(prefix if prefix != Path("/") else Path(program))
+
+
+def _escaped(path: str) -> str:
+    quoted = path.replace("'", "'\\''")
+    return f"'{quoted}'".replace("$", "$$")

@@ -1,0 +1,27 @@
+"""Casts: packages of validated kernels. Reading one needs no torch; running one does."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelforge_engine.cast.manifest import Binary, CastFile, Entry, Header, read, write
+
+if TYPE_CHECKING:
+    from kernelforge_engine.dispatch.runtime import Cast
+
+__all__ = ["Binary", "CastFile", "Entry", "Header", "load", "read", "write"]
+
+
+def load(path: str | Path, *, cache: Path | None = None) -> "Cast":
+    """Read a cast and prepare it for this process: `load("x.cast").enable()`.
+
+    Args:
+        path: the package.
+        cache: where built binaries are kept; ~/.cache/kernelforge by default.
+
+    Raises:
+        CastRejected: the package is damaged or inconsistent.
+        NoCompiler: the dispatch shim has to be built and there is no C++ compiler.
+    """
+    from kernelforge_engine.dispatch import runtime  # the only door from here to torch
+
+    return runtime.load(Path(path), cache=cache)

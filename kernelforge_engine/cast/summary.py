@@ -1,0 +1,51 @@
+"""A cast on disk as people and agents read it."""
+
+from pathlib import Path
+
+from kernelforge_engine.cast.manifest import Entry, read
+from kernelforge_engine.codec import sha256
+from kernelforge_engine.exchanges import CastEntrySummary, CastSummary
+from kernelforge_engine.launch.describe import variant_text
+
+LOAD = """from kernelforge_engine import cast
+kernels = cast.load({path!r})
+kernels.enable(model)  # kernels.counters() tells hits and fallbacks; kernels.disable() restores"""
+
+
+def summarize(path: Path) -> CastSummary:
+    """Read a cast, checking its structure and every hash.
+
+    Raises:
+        CastRejected: with what is wrong and what to do about it.
+    """
+    file = read(path)
+    data = path.read_bytes()
+    return CastSummary(
+        path=str(path),
+        sha256=sha256(data),
+        bytes=len(data),
+        format_version=file.header.version,
+        device_name=file.header.device_name,
+        torch_version=file.header.torch,
+        archs=tuple(sorted({b.arch for e in file.entries for b in e.binaries})),
+        entries=tuple(_entry(entry) for entry in file.entries),
+        load=LOAD.format(path=str(path)),
+    )
+
+
+def _entry(entry: Entry) -> CastEntrySummary:
+    timing = entry.timing
+    return CastEntrySummary(
+        node_id=entry.node_id,
+        operator=entry.call.name,
+        variant=variant_text(entry.call),
+        calls=entry.calls,
+        share=entry.share,
+        label=entry.label,
+        outcome=timing.outcome if timing else None,
+        eager_us=timing.eager_us if timing else 0.0,
+        candidate_us=timing.candidate_us if timing else 0.0,
+        speedup=timing.speedup if timing else 0.0,
+        low=timing.low if timing else 0.0,
+        high=timing.high if timing else 0.0,
+    )

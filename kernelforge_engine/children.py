@@ -1,0 +1,174 @@
+"""The one door between the async engine and its blocking children."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+from anyio import to_thread
+
+from kernelforge_engine import codec
+from kernelforge_engine.errors import ChildDied, ChildRefused, NoCompiler
+from kernelforge_engine.exchanges import Notice, Progress
+from kernelforge_engine.pool.child import Child
+from kernelforge_engine.pool.orders import (
+    Captured,
+    CaptureOrder,
+    CaptureReply,
+    Judged,
+    JudgeOrder,
+    JudgeReply,
+    Measured,
+    MeasureOrder,
+    MeasureReply,
+    Probed,
+    ProbeOrder,
+    Raised,
+    Report,
+    Timed,
+    TimeOrder,
+)
+from kernelforge_engine.pool.protocol import (
+    Build,
+    BuilderReply,
+    BuildImpossible,
+    BuildRefused,
+    Built,
+)
+
+BUILD_SECONDS = 180.0
+JUDGE_SECONDS = 900.0
+MODEL_SECONDS = 3600.0
+BUILDERS = 2
+
+Answer = TypeVar("Answer")
+
+
+class Children:
+    """Starts, asks and ends every child of one engine.
+
+    Builds run beside each other; the Judge answers one order at a time, which is also what keeps
+    two evaluations from sharing a device.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = dict(environment)
+        self._judge: Child | None = None
+        self._judging = anyio.Lock()
+        self._building = anyio.CapacityLimiter(BUILDERS)
+
+    def close(self) -> None:
+        """End the Judge."""
+        if self._judge is not None:
+            self._judge.kill()
+            self._judge = None
+
+    async def build(self, order: Build) -> Built | BuildRefused:
+        """Compile a candidate in a disposable Builder.
+
+        Raises:
+            NoCompiler: this machine has none for the backend.
+            ChildDied, ChildTimedOut: the Builder failed twice.
+        """
+        async with self._building:
+            reply = await self._twice(
+                partial(self._disposable, "Builder", "kernelforge_engine.builder"),
+                "compile a candidate",
+                order,
+                BuilderReply,
+                BUILD_SECONDS,
+            )
+        if isinstance(reply, BuildImpossible):
+            raise NoCompiler(backend=order.backend, compiler=reply.compiler, step=reply.step)
+        answer: Built | BuildRefused = reply
+        return answer
+
+    async def capture(self, order: CaptureOrder, notice: Notice) -> Captured:
+        """Record a model in a child of its own."""
+        child = self._disposable("capture", "kernelforge_engine.worker.capture")
+        task = f"capture {Path(order.file).name}"
+        reply = await _ask(child, task, order, CaptureReply, MODEL_SECONDS, notice)
+        return _answer(Captured, reply)
+
+    async def measure(self, order: MeasureOrder, notice: Notice) -> Measured:
+        """Compare a whole model with and without a cast in a child of its own."""
+        child = self._disposable("measurement", "kernelforge_engine.worker.measuring")
+        task = f"measure {Path(order.file).name}"
+        reply = await _ask(child, task, order, MeasureReply, MODEL_SECONDS, notice)
+        return _answer(Measured, reply)
+
+    async def probe(self) -> Probed:
+        """Which devices can be used."""
+        return _answer(Probed, await self._ask_judge("probe devices", ProbeOrder()))
+
+    async def judge(self, order: JudgeOrder) -> Judged:
+        """The verdict on a built candidate."""
+        return _answer(Judged, await self._ask_judge("judge a candidate", order))
+
+    async def time(self, order: TimeOrder) -> Timed:
+        """The timing of a valid candidate."""
+        return _answer(Timed, await self._ask_judge("time a candidate", order))
+
+    async def _ask_judge(self, task: str, order: object) -> Any:
+        async with self._judging:
+            return await self._twice(self._living_judge, task, order, JudgeReply, JUDGE_SECONDS)
+
+    def _living_judge(self) -> Child:
+        if self._judge is None or not self._judge.alive:
+            self.close()
+            self._judge = Child(
+                "Judge", "kernelforge_engine.worker.judge", environment=self._environment
+            )
+        return self._judge
+
+    def _disposable(self, role: str, module: str) -> Child:
+        return Child(role, module, environment=self._environment)
+
+    async def _twice(
+        self, start: Callable[[], Child], task: str, order: object, reply: Any, seconds: float
+    ) -> Any:
+        """Ask; if the child is gone, ask a fresh one once more: nothing was decided yet."""
+        try:
+            return await _ask(start(), task, order, reply, seconds)
+        except ChildDied:
+            return await _ask(start(), task, order, reply, seconds)
+
+
+async def _ask(
+    child: Child,
+    task: str,
+    order: object,
+    reply: Any,
+    seconds: float,
+    notice: Notice | None = None,
+) -> Any:
+    def reported(frame: bytes) -> bool:
+        if b'"kind":"report"' not in frame:
+            return False
+        report = codec.loads(Report, frame)
+        if notice:
+            notice(Progress(done=report.done, total=report.total, text=report.text))
+        return True
+
+    living = child.role == "Judge"
+    try:
+        answer = await to_thread.run_sync(
+            partial(child.request, task, order, reply, seconds, reported), abandon_on_cancel=True
+        )
+    except BaseException:
+        child.kill()
+        raise
+    if not living:
+        child.kill()
+    return answer
+
+
+def _answer(kind: type[Answer], reply: Any) -> Answer:
+    if isinstance(reply, Raised):
+        raise reply.error()
+    if not isinstance(reply, kind):
+        raise ChildRefused(
+            role="child", task=f"answer with {kind.__name__}", error=type(reply).__name__
+        )
+    return reply

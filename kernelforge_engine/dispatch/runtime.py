@@ -1,0 +1,199 @@
+"""A loaded cast: its kernels run inside eager torch where the evidence covers a call, and every
+other call goes to eager and is counted.
+
+    with kernelforge_engine.cast.load("model.cast") as cast:
+        model(x)
+    cast.counters()
+"""
+
+import os
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar, overload
+
+import torch
+
+from kernelforge_engine.cast.manifest import CastFile, Entry, read
+from kernelforge_engine.dispatch import shim as shim_module
+from kernelforge_engine.dispatch.loading import Inactive, Loader
+from kernelforge_engine.dispatch.shim import Handle, Shim
+from kernelforge_engine.errors import NotInstalled
+
+SWITCH = "KERNELFORGE_DISABLE"
+
+Model = TypeVar("Model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """One kernel of a cast; `inactive` says why it serves no call, or is None."""
+
+    node_id: str
+    operator: str
+    hits: int
+    inactive: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counters:
+    """What a cast has done in this process.
+
+    `fallbacks` counts calls of its operators that went to eager, by operator and reason: `guard`
+    (no variant matches), `overlap`, `autograd`, `key_set` (tracing, a subclass, a transform,
+    autocast around a composite operator), `unsupported_argument`, `device` (not loaded there).
+    Casts that are enabled together and share an operator share its fallbacks.
+    """
+
+    enabled: bool
+    disabled_by: str | None
+    torch_exported: str
+    torch_running: str
+    served: tuple[Served, ...]
+    fallbacks: dict[str, dict[str, int]]
+
+    @property
+    def hits(self) -> int:
+        """Calls served by all kernels together."""
+        return sum(s.hits for s in self.served)
+
+
+class Cast:
+    """A cast in this process. Hooks are process-wide: every model and thread is served."""
+
+    def __init__(self, file: CastFile, cache: Path) -> None:
+        self.file = file
+        self._cache = cache
+        self._lock = threading.RLock()
+        self._shim: Shim | None = None
+        self._loader: Loader | None = None
+        self._handles: dict[str, Handle] = {}
+        self._inactive: dict[str, str] = {}
+        self._hits: Counter[str] = Counter()
+        self._fallbacks: Counter[tuple[str, str]] = Counter()
+        self._before: Counter[tuple[str, str]] = Counter()
+        self._enabled = False
+        if not _switched_off():
+            self._prepare()
+
+    @overload
+    def enable(self) -> None: ...
+    @overload
+    def enable(self, model: Model) -> Model: ...
+    def enable(self, model: Model | None = None) -> Model | None:
+        """Serve calls from now on, in the whole process; `model` is returned as it is.
+
+        Does nothing under KERNELFORGE_DISABLE=1. On CUDA, call it after the model was moved to its
+        devices and outside of graph captures.
+        """
+        with self._lock:
+            if not self._enabled and not _switched_off():
+                shim = self._prepare()
+                self._before = self._missed(shim)
+                for entry in self.file.entries:
+                    self._install(shim, entry)
+                self._enabled = True
+        return model
+
+    def disable(self) -> None:
+        """Restore eager; what was counted stays."""
+        with self._lock:
+            if self._enabled and self._shim is not None:
+                self._fallbacks += self._missed(self._shim) - self._before
+                for node_id, handle in self._handles.items():
+                    self._hits[node_id] += self._shim.hits(handle)
+                    self._shim.remove(handle)
+                self._handles.clear()
+                self._enabled = False
+
+    def __enter__(self) -> "Cast":
+        self.enable()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.disable()
+
+    def counters(self) -> Counters:
+        """Hits by kernel and fallbacks by reason, while it was enabled."""
+        with self._lock:
+            fallbacks: dict[str, dict[str, int]] = {}
+            for (operator, reason), count in self._all_fallbacks().items():
+                fallbacks.setdefault(operator, {})[reason] = count
+            return Counters(
+                enabled=self._enabled,
+                disabled_by=SWITCH if _switched_off() else None,
+                torch_exported=self.file.header.torch,
+                torch_running=torch.__version__,
+                served=tuple(map(self._served, self.file.entries)),
+                fallbacks=fallbacks,
+            )
+
+    def __repr__(self) -> str:
+        active = len(self.file.entries) - len(self._inactive)
+        state = "enabled" if self._enabled else "not enabled"
+        off = f", switched off by {SWITCH}" if _switched_off() else ""
+        return f"<Cast {self.file.path}: {active} of {len(self.file.entries)} usable, {state}{off}>"
+
+    def _prepare(self) -> Shim:
+        """Build and load everything once; what cannot run here becomes inactive."""
+        if self._shim is None or self._loader is None:
+            self._shim = shim_module.load(self._cache)
+            self._loader = Loader(self.file, self._shim, self._cache)
+            self._loader.build(self.file.entries)
+            for entry in self.file.entries:
+                self._code(self._loader, entry)
+        return self._shim
+
+    def _code(self, loader: Loader, entry: Entry) -> shim_module.LoadedCode | None:
+        try:
+            code = loader.code(entry)
+        except Inactive as inactive:
+            self._inactive[entry.node_id] = str(inactive)
+            return None
+        self._inactive.pop(entry.node_id, None)
+        return code
+
+    def _install(self, shim: Shim, entry: Entry) -> None:
+        code = self._code(self._loader, entry) if self._loader else None
+        if code is None:
+            return
+        try:
+            self._handles[entry.node_id] = shim.add(entry.call, entry.resolved, code)
+        except NotInstalled as error:
+            self._inactive[entry.node_id] = f"operator: {error}"
+
+    def _missed(self, shim: Shim) -> Counter[tuple[str, str]]:
+        ours = {entry.call.name for entry in self.file.entries}
+        found = {n: reasons for n, reasons in shim.misses().items() if n in ours}
+        return Counter({(n, r): count for n, rs in found.items() for r, count in rs.items()})
+
+    def _all_fallbacks(self) -> Counter[tuple[str, str]]:
+        if not self._enabled or self._shim is None:
+            return self._fallbacks
+        return self._fallbacks + (self._missed(self._shim) - self._before)
+
+    def _served(self, entry: Entry) -> Served:
+        hits = self._hits[entry.node_id]
+        if self._shim is not None and entry.node_id in self._handles:
+            hits += self._shim.hits(self._handles[entry.node_id])
+        return Served(
+            node_id=entry.node_id,
+            operator=entry.call.name,
+            hits=hits,
+            inactive=self._inactive.get(entry.node_id),
+        )
+
+
+def load(path: Path, *, cache: Path | None = None) -> Cast:
+    """Read a cast and prepare it for this process; see kernelforge_engine.cast.load.
+
+    Raises:
+        CastRejected, NoCompiler, ShimUnusable, ChildDied, ChildTimedOut
+    """
+    return Cast(read(path), cache or Path.home() / ".cache" / "kernelforge")
+
+
+def _switched_off() -> bool:
+    # The switch must work where nothing of ours runs but this module.
+    return os.environ.get(SWITCH, "0") not in ("", "0")  # noqa: TID251

@@ -1,0 +1,268 @@
+"""The door to the C++ shim: install variants, take them out again, and read what was counted."""
+
+import ctypes
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from ctypes import c_int64, c_uint, c_uint64, c_void_p
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from kernelforge_engine.cast.words import DTYPES, call_words, float_bits
+from kernelforge_engine.dispatch import build, exports
+from kernelforge_engine.dispatch.probe import NoHit, probe
+from kernelforge_engine.errors import NotInstalled, ShimUnusable
+from kernelforge_engine.records import (
+    Backend,
+    Call,
+    OutputSpec,
+    ResolvedArgument,
+    ResolvedLaunch,
+    ResolvedPlan,
+)
+
+# In the order of `Reason` in native/hook.h.
+REASONS = ("key_set", "unsupported_argument", "guard", "autograd", "overlap", "device")
+ROLES = {"input": 0, "output": 1, "workspace": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedCode:
+    """The functions of one artifact, by kernel name on CUDA and by launch index ("0", "1", ...) on
+    the cpu backend: device index -> address. The cpu backend has one device, 0."""
+
+    functions: Mapping[str, Mapping[int, int]]
+
+
+Key = tuple[str, str, Backend]
+
+
+@dataclass(frozen=True)
+class Handle:
+    """An installed variant."""
+
+    hook: Key = field(repr=False)
+    variant: int
+
+
+class Shim:
+    """The variants this process has installed; every method may be called from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._hooks: dict[Key, int] = {}
+        self._live: dict[Key, set[Handle]] = defaultdict(set)
+        self._past: dict[str, dict[str, int]] = {}
+        self._native = exports.open_library(path)
+
+    def host_code(self, path: str, symbols: Mapping[str, str]) -> LoadedCode:
+        """The functions of a built cpu candidate; it stays loaded for the life of the process.
+
+        Raises:
+            NotInstalled: the file cannot be loaded or lacks a symbol.
+        """
+        try:
+            loaded = ctypes.CDLL(path)
+            found = {k: {0: _address(loaded, symbol)} for k, symbol in symbols.items()}
+        except (OSError, AttributeError) as error:
+            raise NotInstalled(what=path, why=str(error)) from error
+        return LoadedCode(functions=found)
+
+    def device_code(
+        self, image: bytes, symbols: Mapping[str, str], devices: Iterable[int]
+    ) -> LoadedCode:
+        """The functions of a cubin on each of `devices`; never call this in a graph capture.
+
+        Raises:
+            NotInstalled: the driver refuses the image or has no such symbol.
+        """
+        found: dict[str, dict[int, int]] = {kernel: {} for kernel in symbols}
+        for device in devices:
+            module = self._checked("a cubin", self._native.kf_module(device, image))
+            for kernel, symbol in symbols.items():
+                function = self._native.kf_function(device, module, symbol.encode())
+                found[kernel][device] = self._checked(symbol, function)
+        return LoadedCode(functions=found)
+
+    def active_devices(self) -> tuple[int, ...]:
+        """The CUDA devices this process uses: the current one and those with an open context."""
+        current = torch.cuda.current_device()
+        return tuple(
+            device
+            for device in range(torch.cuda.device_count())
+            if device == current or self._native.kf_device_active(device)
+        )
+
+    def add(self, call: Call, resolved: ResolvedPlan, code: LoadedCode | None = None) -> Handle:
+        """Run `resolved` instead of eager for every call with the guard words of `call`.
+
+        A plan without launches needs no code: its outputs are allocated and nothing else, which is
+        what a hit costs by itself. The newest variant of a call stands before older ones.
+
+        Raises:
+            NotInstalled: the operator is not registered here, its guard words are not those of its
+                arguments, or a function is missing or refused.
+        """
+        if call_words(call) != call.words:
+            raise NotInstalled(what=call.name, why="its guard words do not fit its arguments")
+        key = (call.operator, call.overload, call.backend)
+        with self._lock:
+            hook = self._hooked(key)
+            try:
+                variant = self._variant(call, resolved, code)
+                self._checked(call.name, self._native.kf_install(hook, variant))
+            except NotInstalled:
+                self._release(key)
+                raise
+            handle = Handle(hook=key, variant=variant)
+            self._live[key].add(handle)
+        return handle
+
+    def remove(self, handle: Handle) -> None:
+        """Take one variant out; its operator is restored with the last of them."""
+        with self._lock:
+            self._native.kf_remove(handle.variant)
+            self._live[handle.hook].discard(handle)
+            self._release(handle.hook)
+
+    def remove_all(self) -> None:
+        """Take every variant out and restore every operator."""
+        with self._lock:
+            for handle in [h for handles in self._live.values() for h in handles]:
+                self.remove(handle)
+
+    def hits(self, handle: Handle) -> int:
+        """How many calls a variant has served."""
+        count: int = self._native.kf_hits(handle.variant)
+        return count
+
+    def misses(self) -> dict[str, dict[str, int]]:
+        """Calls of hooked operators that went to eager, by operator and reason, since the load."""
+        with self._lock:
+            found = {name: dict(reasons) for name, reasons in self._past.items()}
+            for key, hook in self._hooks.items():
+                self._count(_name(key), hook, found)
+        return found
+
+    def _count(self, name: str, hook: int, into: dict[str, dict[str, int]]) -> None:
+        for position, reason in enumerate(REASONS):
+            if count := self._native.kf_misses(hook, position):
+                reasons = into.setdefault(name, {})
+                reasons[reason] = reasons.get(reason, 0) + count
+
+    def _hooked(self, key: Key) -> int:
+        if key not in self._hooks:
+            operator, overload, backend = key
+            hook = self._native.kf_hook(operator.encode(), overload.encode(), backend == "cuda")
+            self._hooks[key] = self._checked(_name(key), hook)
+        return self._hooks[key]
+
+    def _release(self, key: Key) -> None:
+        if not self._live[key] and key in self._hooks:
+            hook = self._hooks.pop(key)
+            self._native.kf_unhook(hook)
+            self._count(_name(key), hook, self._past)
+
+    def _variant(self, call: Call, resolved: ResolvedPlan, code: LoadedCode | None) -> int:
+        native = self._native
+        variant: int = native.kf_variant(_array(c_uint64, call.words), len(call.words))
+        for index, spec in enumerate(call.inputs):
+            native.kf_input(variant, spec.extent_bytes, index in call.mutated)
+        for output in call.outputs:
+            self._output(variant, output)
+        for buffer in resolved.buffers:
+            role = ROLES[buffer.role]
+            native.kf_buffer(variant, role, buffer.index, buffer.bytes, buffer.zero)
+        for position, launch in enumerate(resolved.launches):
+            key = launch.kernel if call.backend == "cuda" else str(position)
+            self._launch(variant, launch)
+            self._functions(variant, call.backend, key, code)
+        return variant
+
+    def _output(self, variant: int, output: OutputSpec) -> None:
+        spec = output.tensor
+        self._native.kf_output(
+            variant,
+            -1 if output.alias is None else output.alias,
+            DTYPES[spec.dtype],
+            len(spec.shape),
+            _array(c_int64, spec.shape),
+            _array(c_int64, spec.stride),
+        )
+
+    def _launch(self, variant: int, launch: ResolvedLaunch) -> None:
+        sizes = (*launch.grid, *launch.block, *(launch.cluster or (0, 0, 0)))
+        name = launch.kernel.encode()
+        dimensions = _array(c_uint, sizes)
+        self._native.kf_launch(variant, name, dimensions, launch.shared, launch.cooperative)
+        for argument in launch.args:
+            self._native.kf_argument(variant, *_bits(argument))
+
+    def _functions(self, variant: int, backend: Backend, key: str, code: LoadedCode | None) -> None:
+        functions = code.functions.get(key) if code else None
+        if not functions:
+            raise NotInstalled(what=key, why="its code was not loaded")
+        if backend == "cpu":
+            self._native.kf_host_function(variant, functions[0])
+            return
+        for device, function in functions.items():
+            self._checked(key, self._native.kf_device_function(variant, device, function))
+
+    def _checked(self, what: str, result: int | None) -> int:
+        if not result:
+            raise NotInstalled(what=what, why=self._native.kf_error().decode(errors="replace"))
+        return result
+
+
+def _address(library: ctypes.CDLL, symbol: str) -> int:
+    return ctypes.cast(getattr(library, symbol), c_void_p).value or 0
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]}.{key[1]}" if key[1] else key[0]
+
+
+def _array(
+    kind: type["ctypes._SimpleCData[int]"], values: tuple[int, ...]
+) -> "ctypes.Array[ctypes._SimpleCData[int]]":
+    return (kind * len(values))(*values)
+
+
+def _bits(argument: ResolvedArgument) -> tuple[int, int]:
+    """The buffer of an argument or -1, and its value as the eight bytes a parameter points to."""
+    match argument.kind:
+        case "buffer":
+            return int(argument.value), 0
+        case "f64":
+            return -1, float_bits(float(argument.value))
+        case "f32":
+            return -1, int.from_bytes(bytes(ctypes.c_float(argument.value)), "little")
+        case _:
+            return -1, int(argument.value) & 0xFFFF_FFFF_FFFF_FFFF
+
+
+_process_lock = threading.Lock()
+_process_shim: list[Shim] = []
+
+
+def load(folder: Path) -> Shim:
+    """The shim of this process; the first call builds it into `folder` if needed and tries it out.
+
+    Raises:
+        NoCompiler: it has to be built and there is no C++ compiler.
+        ShimUnusable: it cannot be built, cannot be loaded, or does not hit.
+    """
+    with _process_lock:
+        if not _process_shim:
+            path = build.library(folder)
+            try:
+                shim = Shim(path)
+                probe(shim)
+                shim._past.clear()
+            except (OSError, NotInstalled, NoHit) as error:
+                raise ShimUnusable(torch=torch.__version__, why=str(error), path=path) from error
+            _process_shim.append(shim)
+        return _process_shim[0]

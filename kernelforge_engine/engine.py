@@ -1,0 +1,306 @@
+"""The engine: the one object that the tools and the command line hold."""
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+
+from kernelforge_engine import __version__, codec
+from kernelforge_engine.cast.summary import summarize
+from kernelforge_engine.children import Children
+from kernelforge_engine.errors import FileMissing, MeasurementFailed, NotATarget, UnknownId
+from kernelforge_engine.exchanges import (
+    Attempt,
+    CaptureRequest,
+    CastSummary,
+    EngineStatus,
+    Job,
+    Measurement,
+    MeasureRequest,
+    Notice,
+    OptimizeReport,
+    Progress,
+    Proposal,
+    Selection,
+    Settings,
+    Submission,
+)
+from kernelforge_engine.export import Exporter
+from kernelforge_engine.jobs import JobRunner
+from kernelforge_engine.library.catalog import Offer, offers
+from kernelforge_engine.optimize import Optimizer
+from kernelforge_engine.pool.orders import CaptureOrder, MeasureOrder, Probed, TimeOrder
+from kernelforge_engine.records import Capture, Card, Json, Lease, Node, Variant
+from kernelforge_engine.search.policy import policy as policy_named
+from kernelforge_engine.search.policy import select as select_node
+from kernelforge_engine.search.tree import Tree
+from kernelforge_engine.store.captures import Captures
+from kernelforge_engine.store.database import Database
+from kernelforge_engine.store.jobs import Jobs
+from kernelforge_engine.store.trees import Trees
+from kernelforge_engine.submission import Submitter
+
+SECRET_BYTES = 32
+
+
+class Engine:
+    """Captures, selects, judges, times, exports; every method may raise KernelForgeError.
+
+    Notices may be called from another thread.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        tasks: TaskGroup,
+        clock: Callable[[], float] = time.time,
+        secret: Callable[[], str] = lambda: secrets.token_hex(SECRET_BYTES),
+    ) -> None:
+        self._settings, self._clock, self._secret = settings, clock, secret
+        self._captures, self._trees = Captures(database), Trees(database)
+        self._children = Children(settings.environment)
+        self._jobs = JobRunner(Jobs(database), tasks, clock)
+        self._submitter = Submitter(
+            settings, self._captures, self._trees, self._children, clock, secret
+        )
+        self._probed: Probed | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings) -> AsyncIterator["Engine"]:
+        """The engine of one project folder, resumed from its database.
+
+        Raises:
+            StoreUnavailable, SchemaTooNew
+        """
+        project = settings.project.absolute()
+        settings = replace(settings, project=project, cache=settings.cache.absolute())
+        async with (
+            Database.open(project, settings.quota_bytes) as database,
+            anyio.create_task_group() as tasks,
+        ):
+            engine = cls(settings, database, tasks)
+            await engine._jobs.resume()
+            try:
+                yield engine
+            finally:
+                tasks.cancel_scope.cancel()
+                engine._children.close()
+
+    async def capture(self, request: CaptureRequest, notice: Notice) -> Capture:
+        """Run a model once on its example inputs in a child of its own and file what it ran."""
+        _must_exist(request.file)
+        captured = await self._children.capture(
+            CaptureOrder(
+                file=str(request.file.absolute()),
+                factory=request.factory,
+                inputs=request.inputs,
+                device=request.device,
+                blobs=str(self._settings.project / "blobs"),
+                max_bytes=self._settings.max_bytes,
+            ),
+            notice,
+        )
+        record = replace(captured.capture, created_at=self._clock())
+        return await self._captures.add(record, captured.sightings)
+
+    async def captures(self) -> tuple[Capture, ...]:
+        """Every capture, newest first."""
+        return await self._captures.all()
+
+    async def capture_of(self, capture_id: str | None) -> Capture:
+        """A capture, or the newest one."""
+        return await self._captures.get(capture_id)
+
+    async def cards(self, capture_id: str | None = None) -> tuple[Card, ...]:
+        """The cards of a capture (the newest by default), by share."""
+        return await self._captures.cards((await self._captures.get(capture_id)).id)
+
+    async def card(self, card_id: str) -> Card:
+        """One card with its variants."""
+        return await self._captures.card(card_id)
+
+    async def variant(self, variant_id: str) -> Variant:
+        """One variant."""
+        return await self._captures.variant(variant_id)
+
+    async def offers(self, variant_id: str) -> tuple[Offer, ...]:
+        """Library sources that match a variant, best first."""
+        variant = await self._captures.variant(variant_id)
+        return offers(variant.call) if variant.target else ()
+
+    async def select(self, variant_id: str, *, holder: str, policy: str = "log") -> Selection:
+        """Choose the node to revise and lease it."""
+        rule = policy_named(policy)
+        variant = await self._target(variant_id)
+        now = self._clock()
+        await self._trees.root(variant_id, now)
+        tree = Tree(await self._trees.snapshot(variant_id, variant.eager_us, now))
+        parent = await self._trees.node(select_node(tree, rule).id)
+        lease = await self._trees.lease(
+            Lease(
+                id="",
+                variant_id=variant_id,
+                parent_id=parent.id,
+                holder=holder,
+                policy=policy,
+                expires_at=now + self._settings.lease_seconds,
+            )
+        )
+        nodes = await self._trees.nodes(variant_id)
+        attempts = await self._trees.attempts(variant_id)
+        return Selection(
+            lease=lease,
+            parent=parent,
+            source=await self.source(parent.source_digest) if parent.source_digest else None,
+            children=tuple(n for n in nodes if n.parent_id == parent.id),
+            failed=tuple(a for a in attempts if a.parent_id == parent.id),
+        )
+
+    async def _target(self, variant_id: str) -> Variant:
+        variant = await self._captures.variant(variant_id)
+        if not variant.target:
+            raise NotATarget(variant=variant_id, why=variant.reason)
+        return variant
+
+    async def submit(self, proposal: Proposal, notice: Notice) -> Submission:
+        """Build and judge a candidate; a valid one becomes a node."""
+        await self._target(proposal.variant_id)
+        archs = (await self._machine()).archs
+        return await self._submitter.submit(proposal, archs, notice)
+
+    async def benchmark(self, node_id: str, notice: Notice) -> Node:
+        """Time a node against eager and back the result up its tree.
+
+        Raises:
+            MeasurementFailed: its timed outputs are not valid any more, or it could not be run.
+        """
+        node = await self._trees.node(node_id)
+        variant = await self._captures.variant(node.variant_id)
+        notice(Progress(done=0, total=1, text="timing it against eager"))
+        candidate = await self._submitter.rebuilt(node, variant, (await self._machine()).archs)
+        timed = await self._children.time(
+            TimeOrder(
+                variant=variant,
+                plan=candidate.plan,
+                artifact=candidate.artifact,
+                blobs=str(self._settings.project / "blobs"),
+                shims=str(self._settings.cache),
+                secret=self._secret(),
+                environment=self._settings.environment,
+            )
+        )
+        if timed.timing is None:
+            why = timed.verdict.reason if timed.verdict else "no timing came back"
+            raise MeasurementFailed(what=f"node {node_id}", why=why)
+        notice(Progress(done=1, total=1, text=str(timed.timing.outcome)))
+        return await self._trees.file_timing(node_id, timed.timing)
+
+    async def node(self, node_id: str) -> Node:
+        """One node."""
+        return await self._trees.node(node_id)
+
+    async def source(self, digest: str) -> str:
+        """The text of a candidate."""
+        text = await self._trees.source(digest)
+        if text is None:
+            step = "get_node shows the sources there are"
+            raise UnknownId(kind="source", value=digest, step=step)
+        return text
+
+    async def tree(self, variant_id: str) -> tuple[Node, ...]:
+        """Every node of a variant, parents before children."""
+        await self._captures.variant(variant_id)
+        await self._trees.root(variant_id, self._clock())
+        return await self._trees.nodes(variant_id)
+
+    async def attempts(self, variant_id: str) -> tuple[Attempt, ...]:
+        """The proposals for a variant that did not become nodes, newest first."""
+        return await self._trees.attempts(variant_id)
+
+    async def optimize(
+        self, capture_id: str | None, *, budget: int, notice: Notice
+    ) -> OptimizeReport:
+        """Propose library kernels along mcts_select, `budget` proposals in all."""
+        return await Optimizer(self, self._clock).run(capture_id, budget, notice)
+
+    async def report(self, capture_id: str | None = None) -> OptimizeReport:
+        """The best node of every target variant so far."""
+        return await Optimizer(self, self._clock).report(capture_id)
+
+    async def export(
+        self, path: Path, *, node_ids: tuple[str, ...] = (), overwrite: bool = False
+    ) -> CastSummary:
+        """Write the fastest node of every variant (or the named ones) into a cast."""
+        machine = await self._machine()
+        exporter = Exporter(self, self._submitter, machine, self._clock())
+        return await exporter.export(path, node_ids, overwrite)
+
+    async def inspect_cast(self, path: Path) -> CastSummary:
+        """Read a cast, checking its structure and every hash."""
+        _must_exist(path)
+        return await anyio.to_thread.run_sync(summarize, path)
+
+    async def measure(self, request: MeasureRequest, notice: Notice) -> Measurement:
+        """Compare a whole model with and without a cast, in a child of its own."""
+        _must_exist(request.file)
+        _must_exist(request.cast)
+        measured = await self._children.measure(
+            MeasureOrder(
+                file=str(request.file.absolute()),
+                factory=request.factory,
+                inputs=request.inputs,
+                device=request.device,
+                cast=str(request.cast.absolute()),
+                cache=str(self._settings.cache),
+            ),
+            notice,
+        )
+        return measured.measurement
+
+    async def status(self) -> EngineStatus:
+        """The state of the project and of the machine."""
+        machine = await self._machine()
+        nodes, attempts = await self._trees.counts()
+        return EngineStatus(
+            version=__version__,
+            project=str(self._settings.project),
+            torch_version=machine.torch_version,
+            devices=machine.devices,
+            captures=len(await self._captures.all()),
+            variants=await self._captures.count_variants(),
+            nodes=nodes,
+            attempts=attempts,
+            active_leases=await self._trees.count_open_leases(self._clock()),
+            running_jobs=self._jobs.running,
+        )
+
+    async def _machine(self) -> Probed:
+        if self._probed is None:
+            self._probed = await self._children.probe()
+        return self._probed
+
+    async def start_job(
+        self, kind: str, key: str, work: Callable[[Notice], Awaitable[dict[str, Json]]]
+    ) -> Job:
+        """Start slow work that outlives its caller; the same key attaches to a running job."""
+        return await self._jobs.start(kind, codec.sha256(key), work)
+
+    async def job(self, job_id: str) -> Job:
+        """A job as it is now."""
+        return await self._jobs.get(job_id)
+
+    async def wait_job(self, job_id: str, seconds: float, notice: Notice | None = None) -> Job:
+        """A job when it has ended, or as it is after `seconds`."""
+        return await self._jobs.wait(job_id, seconds, notice)
+
+
+def _must_exist(path: Path) -> None:
+    if not path.is_file():
+        raise FileMissing(path=path)

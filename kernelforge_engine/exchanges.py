@@ -1,0 +1,239 @@
+"""What a caller asks of the engine and gets back, as frozen data. Times are microseconds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from kernelforge_engine.records import Backend, Json, Label, Lease, Node, Outcome, Status, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a piece of work is: `done` of `total`, with a few words on what goes on."""
+
+    done: int
+    total: int
+    text: str
+
+
+Notice = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Where the project lives and what children may see.
+
+    Attributes:
+        project: the project folder, made when it is missing.
+        environment: the whole environment of every child process.
+        cache: where built shims and other rebuildable files are kept.
+        max_bytes: the largest sum of example tensors a capture may store.
+        quota_bytes: the largest size the project folder may reach, or None.
+    """
+
+    project: Path
+    environment: dict[str, str]
+    cache: Path
+    max_bytes: int = 4 << 30
+    quota_bytes: int | None = None
+    lease_seconds: float = 1800.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureRequest:
+    """A user's model: `file` defines `factory`() and `inputs`(); `device` is cpu or cuda."""
+
+    file: Path
+    factory: str = "make_model"
+    inputs: str = "make_inputs"
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """A candidate for a variant: under a lease, or without one under a parent or the root."""
+
+    text: str
+    variant_id: str
+    lease_id: str | None = None
+    parent_id: str | None = None
+    author: str = "unknown"
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """A proposal that did not become a node, kept for the next author to learn from."""
+
+    id: str
+    variant_id: str
+    parent_id: str
+    author: str
+    note: str
+    source_digest: str
+    verdict: Verdict
+    created_at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """The answer to a proposal: the verdict, and the node it became if it is valid."""
+
+    verdict: Verdict
+    node: Node | None
+    attempt_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """What mcts_select hands out: the lease, its parent, and what was tried below it."""
+
+    lease: Lease
+    parent: Node
+    source: str | None
+    children: tuple[Node, ...]
+    failed: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CastEntrySummary:
+    """One kernel of a cast as people and agents read it."""
+
+    node_id: str
+    operator: str
+    variant: str
+    calls: int
+    share: float
+    label: Label
+    outcome: Outcome | None
+    eager_us: float
+    candidate_us: float
+    speedup: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CastSummary:
+    """A cast on disk: its content hash, what it holds and how to load it."""
+
+    path: str
+    sha256: str
+    bytes: int
+    format_version: int
+    device_name: str
+    torch_version: str
+    archs: tuple[str, ...]
+    entries: tuple[CastEntrySummary, ...]
+    load: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureRequest:
+    """Compare a model with and without a cast on its own example inputs."""
+
+    file: Path
+    cast: Path
+    factory: str = "make_model"
+    inputs: str = "make_inputs"
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """Whole-model latency, original against patched, interleaved in one process.
+
+    `max_abs` and `max_relative` are the output drift: the largest difference, as it is and over the
+    root mean square of the original output. `fallbacks` counts calls by operator and reason.
+    """
+
+    original_us: float
+    patched_us: float
+    speedup: float
+    low: float
+    high: float
+    max_abs: float
+    max_relative: float
+    hits: int
+    fallbacks: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceStatus:
+    """A device that kernels can be written for, and what stands in the way if it is not usable."""
+
+    backend: Backend
+    name: str
+    usable: bool
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineStatus:
+    """What this server works on and with; counts are of the whole project."""
+
+    version: str
+    project: str
+    torch_version: str
+    devices: tuple[DeviceStatus, ...]
+    captures: int
+    variants: int
+    nodes: int
+    attempts: int
+    active_leases: int
+    running_jobs: int
+
+
+class JobState(StrEnum):
+    """Where a job is; `interrupted` means that the server ended while it ran: call it again."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """Slow work with an id of its own; `result` is what the tool that started it answers."""
+
+    id: str
+    kind: str
+    key: str
+    state: JobState
+    progress: Progress | None
+    result: dict[str, Json] | None
+    error: str | None
+    created_at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizeRow:
+    """One line of the final table: a variant and the best that was found for it."""
+
+    variant_id: str
+    operator: str
+    variant: str
+    calls: int
+    share: float
+    node_id: str | None
+    label: Label | None
+    outcome: Outcome | None
+    eager_us: float
+    candidate_us: float | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizeReport:
+    """What an optimisation run did; `verdict_seconds` are submit-to-verdict times, in order."""
+
+    rows: tuple[OptimizeRow, ...]
+    proposals: int
+    valid: int
+    faster: int
+    refused: dict[Status, int]
+    verdict_seconds: tuple[float, ...]

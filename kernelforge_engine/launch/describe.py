@@ -1,0 +1,47 @@
+"""One line about a call, for people and agents."""
+
+from kernelforge_engine.records import Argument, Call, Json, TensorSpec
+
+SHORT = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16",
+    "int64": "i64", "int32": "i32",
+}  # fmt: skip
+MOST_TENSORS = 4
+
+
+def tensor_text(spec: TensorSpec) -> str:
+    """A tensor as f32[2, 3]; strides are shown when it is not contiguous."""
+    text = f"{SHORT.get(spec.dtype, spec.dtype)}{list(spec.shape)}"
+    return text if is_contiguous(spec) else f"{text} strides {list(spec.stride)}"
+
+
+def is_contiguous(spec: TensorSpec) -> bool:
+    """Whether the elements lie in row-major order without gaps; size-1 dimensions do not matter."""
+    expected = 1
+    for size, stride in reversed(list(zip(spec.shape, spec.stride, strict=True))):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def variant_text(call: Call) -> str:
+    """The tensors of a call and the arguments that are not tensors."""
+    tensors = [tensor_text(t) for t in call.inputs[:MOST_TENSORS]]
+    if len(call.inputs) > MOST_TENSORS:
+        tensors.append(f"+{len(call.inputs) - MOST_TENSORS}")
+    plain = [f"{a.name}={_value(a)}" for a in call.arguments if not _holds_tensor(a.value)]
+    return ", ".join(tensors + [text for text in plain if not text.endswith("=None")])
+
+
+def _holds_tensor(value: Json) -> bool:
+    if isinstance(value, list):
+        return any(_holds_tensor(v) for v in value)
+    return isinstance(value, dict) and "tensor" in value
+
+
+def _value(argument: Argument) -> str:
+    value = argument.value
+    if isinstance(value, dict):
+        return str(next(iter(value.values())))
+    return str(value)

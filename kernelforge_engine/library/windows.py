@@ -1,0 +1,107 @@
+"""Pooling windows in both layouts, and rows looked up in a table."""
+
+from collections.abc import Callable, Iterator
+
+from kernelforge_engine.library.match import Offer, Site, channels_last, dense, fitting, floating
+from kernelforge_engine.library.render import render
+from kernelforge_engine.records import ITEM_BYTES
+
+MAX_INDEX = 1 << 31
+# As torch does: the first of equal values is kept, and a NaN takes over.
+MAXIMUM = {"start": "-infinity()", "step": "(v > a) | (v != v) ? v : a", "finish": "a"}
+AVERAGE = {
+    "start": "0.0f",
+    "step": "a + v",
+    "finish": "a / cells(v, h, oh, ow, divisor, padded)",
+}
+PLANES = "rows of the window one after the other, vectors along the outputs of a row"
+PIXELS = "one output for each thread, inputs shared through the L1 cache"
+LAST = "channels last: vectors of channels, one output pixel at a time"
+INDEXES = {"int64": "long long", "int32": "int"}
+WORDS = {16: "uint4", 8: "unsigned long long", 4: "unsigned", 2: "unsigned short"}
+
+
+def max_pool(site: Site) -> Iterator[Offer]:
+    """Max pooling with any window, stride, padding and dilation."""
+    window = [*_pairs(site, "kernel_size", "stride", "padding", "dilation"), "i32:0", "i32:0"]
+    yield from _pool(site, "max_pool", MAXIMUM, window)
+
+
+def average_pool(site: Site) -> Iterator[Offer]:
+    """Average pooling with any window, stride, padding and divisor."""
+    divisor = "divisor_override" if site.real("divisor_override") else "0"
+    window = _pairs(site, "kernel_size", "stride", "padding")
+    window += ["i32:1", "i32:1", f"i32:{divisor}", "i32:count_include_pad"]
+    yield from _pool(site, "avg_pool", AVERAGE, window)
+
+
+def _pairs(site: Site, *names: str) -> list[str]:
+    """Header expressions for both axes of each argument; an empty stride is the kernel's size."""
+    found: list[str] = []
+    for name in names:
+        value = site.value(name)
+        if value == []:
+            name, value = "kernel_size", site.value("kernel_size")
+        if isinstance(value, list):
+            found += [f"i32:{name}[0]", f"i32:{name}[{len(value) - 1}]"]
+        else:
+            found += [f"i32:{name}"] * 2
+    return found
+
+
+def _pool(site: Site, name: str, formulas: dict[str, str], window: list[str]) -> Iterator[Offer]:
+    x = site.call.inputs[0]
+    if not floating(x, site.out) or x.dtype != site.out.dtype or len(x.shape) not in (3, 4):
+        return
+    if x.numel >= MAX_INDEX or site.out.numel >= MAX_INDEX:
+        return
+    types = {"T": x.dtype}
+    fields = {**formulas, "window": ", ".join(f'"{e}"' for e in window)}
+    if dense(x) and dense(site.out):
+        text = render(site.backend, "pool_planes", types, fields)
+        idea = PIXELS if site.cuda else PLANES
+        yield Offer(f"{name}_planes", site.backend, idea, text)
+    elif channels_last(x) and channels_last(site.out):
+        sizes = {"vec": fitting(site, x.shape[1], x.dtype)} if site.cuda else {}
+        text = render(site.backend, "pool_last", types, {**fields, **sizes})
+        yield Offer(f"{name}_last", site.backend, LAST, text)
+
+
+def embedding(site: Site) -> Iterator[Offer]:
+    """Rows of a dense table by an index of any shape."""
+    table, at = site.spec("weight"), site.spec("indices")
+    if table is None or at is None or at.dtype not in INDEXES or len(table.shape) != 2:
+        return
+    if not (floating(table) and dense(table) and dense(site.out) and table.dtype == site.out.dtype):
+        return
+    if not dense(at) and len(at.shape) != 2:
+        return
+    item = ITEM_BYTES[table.dtype]
+    # A dense index is one row of itself; one of two dimensions may have any strides.
+    fields: dict[str, object] = {
+        "item": item,
+        "index": INDEXES[at.dtype],
+        "outer": "1" if dense(at) else "in1.shape[0]",
+        "inner": "in1.numel" if dense(at) else "in1.shape[1]",
+        "outer_step": "0" if dense(at) else "in1.stride[0]",
+        "inner_step": "1" if dense(at) else "in1.stride[1]",
+    }
+    if not site.cuda:
+        idea = "rows over the threads, each copied whole"
+        yield Offer("embedding", "cpu", idea, render("cpu", "embedding", {}, fields))
+        return
+    aligned = site.lanes(table.dtype) > 1
+    size = next(b for b in WORDS if item * table.shape[1] % b == 0 and (aligned or b == item))
+    fields |= {"bytes": size, "word": WORDS[size]}
+    for kernel, idea in (
+        ("embedding", "a thread for each word of 16 bytes, or of what divides a row"),
+        ("embedding_warp", "a warp for each row: the index is read once"),
+    ):
+        yield Offer(kernel, "cuda", idea, render("cuda", kernel, {}, fields))
+
+
+FAMILIES: dict[str, Callable[[Site], Iterator[Offer]]] = {
+    "aten::max_pool2d": max_pool,
+    "aten::avg_pool2d": average_pool,
+    "aten::embedding": embedding,
+}

@@ -1,0 +1,164 @@
+"""The built-in proposer: library kernels, handed in along mcts_select with no model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kernelforge_engine.errors import MeasurementFailed
+from kernelforge_engine.exchanges import (
+    Attempt,
+    Notice,
+    OptimizeReport,
+    OptimizeRow,
+    Progress,
+    Proposal,
+    Selection,
+    Submission,
+)
+from kernelforge_engine.launch.describe import variant_text
+from kernelforge_engine.library.catalog import Offer
+from kernelforge_engine.records import Card, Node, Outcome, Status, Variant
+
+AUTHOR = "library"
+WORTH_A_TRY = 0.001  # share of the captured time below which a variant is left alone
+
+
+class Forge(Protocol):
+    """What the proposer needs of an engine."""
+
+    async def cards(self, capture_id: str | None = None) -> tuple[Card, ...]: ...
+    async def offers(self, variant_id: str) -> tuple[Offer, ...]: ...
+    async def tree(self, variant_id: str) -> tuple[Node, ...]: ...
+    async def attempts(self, variant_id: str) -> tuple[Attempt, ...]: ...
+    async def select(self, variant_id: str, *, holder: str, policy: str = "log") -> Selection: ...
+    async def submit(self, proposal: Proposal, notice: Notice) -> Submission: ...
+    async def benchmark(self, node_id: str, notice: Notice) -> Node: ...
+
+
+@dataclass(kw_only=True)
+class _Tally:
+    proposals: int = 0
+    valid: int = 0
+    refused: dict[Status, int] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+
+
+class Optimizer:
+    """Goes through the variants by share x head-room until the budget or the offers are used."""
+
+    def __init__(self, forge: Forge, clock: Callable[[], float]) -> None:
+        self._forge, self._clock = forge, clock
+
+    async def run(self, capture_id: str | None, budget: int, notice: Notice) -> OptimizeReport:
+        """Propose, judge and time; what an earlier run already tried is not tried again."""
+        tally = _Tally()
+        for variant in await self._targets(capture_id):
+            if tally.proposals >= budget:
+                break
+            await self._variant(variant, budget, tally, notice)
+        return await self._report(capture_id, tally)
+
+    async def _targets(self, capture_id: str | None) -> list[Variant]:
+        variants = [v for c in await self._forge.cards(capture_id) for v in c.variants if v.target]
+        worth = [v for v in variants if v.share >= WORTH_A_TRY]
+        return sorted(worth, key=lambda v: -v.share * (1 - 1 / max(v.headroom, 1.0)))
+
+    async def _variant(self, variant: Variant, budget: int, tally: _Tally, notice: Notice) -> None:
+        nodes = await self._forge.tree(variant.id)
+        for node in nodes:
+            if node.source_digest and node.timing is None:
+                await self._timed(node, notice)
+        tried = {n.note for n in nodes} | {
+            a.note for a in await self._forge.attempts(variant.id) if a.author == AUTHOR
+        }
+        for offer in await self._forge.offers(variant.id):
+            if offer.name in tried:
+                continue
+            if tally.proposals >= budget:
+                return
+            notice(
+                Progress(
+                    done=tally.proposals,
+                    total=budget,
+                    text=f"{variant.call.name} {variant_text(variant.call)}: {offer.name}",
+                )
+            )
+            await self._propose(variant, offer, tally)
+
+    async def _propose(self, variant: Variant, offer: Offer, tally: _Tally) -> None:
+        selection = await self._forge.select(variant.id, holder=AUTHOR)
+        start = self._clock()
+        proposal = Proposal(
+            text=offer.text,
+            variant_id=variant.id,
+            lease_id=selection.lease.id,
+            author=AUTHOR,
+            note=offer.name,
+        )
+        submission = await self._forge.submit(proposal, _silent)
+        tally.proposals += 1
+        if submission.node is None:
+            status = submission.verdict.status
+            tally.refused[status] = tally.refused.get(status, 0) + 1
+            return
+        tally.valid += 1
+        await self._timed(submission.node, _silent)
+        tally.seconds.append(self._clock() - start)
+
+    async def _timed(self, node: Node, notice: Notice) -> None:
+        try:
+            await self._forge.benchmark(node.id, notice)
+        except MeasurementFailed as failure:
+            notice(Progress(done=0, total=1, text=str(failure)))
+
+    async def report(self, capture_id: str | None) -> OptimizeReport:
+        """The best node of every target variant, without proposing anything."""
+        return await self._report(capture_id, _Tally())
+
+    async def _report(self, capture_id: str | None, tally: _Tally) -> OptimizeReport:
+        cards = await self._forge.cards(capture_id)
+        variants = sorted(
+            (v for c in cards for v in c.variants if v.target), key=lambda v: -v.share
+        )
+        rows = [_row(v, best_node(await self._forge.tree(v.id))) for v in variants]
+        return OptimizeReport(
+            rows=tuple(rows),
+            proposals=tally.proposals,
+            valid=tally.valid,
+            faster=sum(r.outcome == Outcome.FASTER for r in rows),
+            refused=tally.refused,
+            verdict_seconds=tuple(round(s, 3) for s in tally.seconds),
+        )
+
+
+def best_node(nodes: tuple[Node, ...]) -> Node | None:
+    """The timed node with the highest lower bound; one that is faster comes before any other."""
+    timed = [n for n in nodes if n.timing is not None and n.timing.outcome != Outcome.IMPLAUSIBLE]
+    return max(
+        timed,
+        key=lambda n: (n.timing.outcome == Outcome.FASTER, n.timing.low) if n.timing else (),
+        default=None,
+    )
+
+
+def _row(variant: Variant, node: Node | None) -> OptimizeRow:
+    timing = node.timing if node else None
+    return OptimizeRow(
+        variant_id=variant.id,
+        operator=variant.call.name,
+        variant=variant_text(variant.call),
+        calls=variant.calls,
+        share=variant.share,
+        node_id=node.id if node else None,
+        label=node.label if node else None,
+        outcome=timing.outcome if timing else None,
+        eager_us=timing.eager_us if timing else variant.eager_us,
+        candidate_us=timing.candidate_us if timing else None,
+        speedup=timing.speedup if timing else None,
+        low=timing.low if timing else None,
+        high=timing.high if timing else None,
+    )
+
+
+def _silent(_progress: Progress) -> None:
+    """Progress inside one proposal is too short to show."""

@@ -1,0 +1,179 @@
+"""The messages to and from the children that hold torch: capture, Judge and measurement.
+
+capture  CaptureOrder -> Progress* Captured | Raised
+Judge    ProbeOrder -> Probed; JudgeOrder -> Judged | Raised; TimeOrder -> Timed | Raised
+measure  MeasureOrder -> Progress* Measured | Raised
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kernelforge_engine import errors
+from kernelforge_engine.exchanges import DeviceStatus, Measurement
+from kernelforge_engine.records import (
+    Artifact,
+    Call,
+    Capture,
+    Json,
+    ResolvedPlan,
+    Timing,
+    Variant,
+    Verdict,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Progress of a child, a frame of its own between an order and its answer."""
+
+    done: int
+    total: int
+    text: str
+    kind: Literal["report"] = "report"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Raised:
+    """An error of ours raised in a child, to be raised again in the parent."""
+
+    name: str
+    fields: dict[str, Json]
+    kind: Literal["raised"] = "raised"
+
+    @classmethod
+    def of(cls, error: errors.KernelForgeError) -> "Raised":
+        """The message for an error."""
+        return cls(name=type(error).__name__, fields={k: str(v) for k, v in error.fields.items()})
+
+    def error(self) -> errors.KernelForgeError:
+        """The error again."""
+        kind = getattr(errors, self.name, errors.KernelForgeError)
+        error: errors.KernelForgeError = kind(**self.fields)
+        return error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """What one capture says about one variant, before it has an id."""
+
+    call: Call
+    calls: int
+    eager_us: float
+    share: float
+    floor_us: float
+    module: str
+    target: bool
+    reason: str | None
+    examples: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureOrder:
+    """Run a user's model once and record it; example tensors go into `blobs`."""
+
+    file: str
+    factory: str
+    inputs: str
+    device: str
+    blobs: str
+    max_bytes: int
+    kind: Literal["capture"] = "capture"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Captured:
+    """A capture without an id (and created_at 0), with what it saw."""
+
+    capture: Capture
+    sightings: tuple[Sighting, ...]
+    kind: Literal["captured"] = "captured"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeOrder:
+    """Ask which devices can be used."""
+
+    kind: Literal["probe"] = "probe"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probed:
+    """The devices of this machine; `arch` is "native" on the cpu and "sm_90" and the like else."""
+
+    torch_version: str
+    devices: tuple[DeviceStatus, ...]
+    archs: dict[str, str]
+    kind: Literal["probed"] = "probed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOrder:
+    """Judge a built candidate; `secret` (hexadecimal) keys every draw of this evaluation."""
+
+    variant: Variant
+    plan: ResolvedPlan
+    artifact: Artifact
+    blobs: str
+    secret: str
+    environment: dict[str, str]
+    kind: Literal["judge"] = "judge"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """The verdict."""
+
+    verdict: Verdict
+    kind: Literal["judged"] = "judged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeOrder:
+    """Time a valid candidate against eager; `shims` is where built dispatch shims are cached."""
+
+    variant: Variant
+    plan: ResolvedPlan
+    artifact: Artifact
+    blobs: str
+    shims: str
+    secret: str
+    environment: dict[str, str]
+    kind: Literal["time"] = "time"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """The timing, or the verdict that says why a candidate that was valid is not any more."""
+
+    timing: Timing | None
+    verdict: Verdict | None = None
+    kind: Literal["timed"] = "timed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOrder:
+    """Run a user's model with and without a cast, interleaved."""
+
+    file: str
+    factory: str
+    inputs: str
+    device: str
+    cast: str
+    cache: str
+    kind: Literal["measure"] = "measure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The comparison."""
+
+    measurement: Measurement
+    kind: Literal["measured"] = "measured"
+
+
+CaptureReply = Annotated[Captured | Raised, Field(discriminator="kind")]
+JudgeCommand = Annotated[ProbeOrder | JudgeOrder | TimeOrder, Field(discriminator="kind")]
+JudgeReply = Annotated[Probed | Judged | Timed | Raised, Field(discriminator="kind")]
+MeasureReply = Annotated[Measured | Raised, Field(discriminator="kind")]

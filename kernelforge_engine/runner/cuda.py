@@ -1,0 +1,150 @@
+"""The CUDA backend: a cubin launched through the driver, on a device copy of the arena."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from ctypes import byref, c_int, c_void_p
+from typing import Literal
+
+from kernelforge_engine.errors import NoDevice
+from kernelforge_engine.pool.protocol import Failed, Load
+from kernelforge_engine.runner.driver import FAULTS, STICKY, CudaError, Driver
+from kernelforge_engine.runner.executor import Binding, Unable, unable
+from kernelforge_engine.runner.graphs import Stopwatch
+from kernelforge_engine.runner.kernels import Kernels
+from kernelforge_engine.sandbox import libc
+from kernelforge_engine.sandbox.limits import Limits
+from kernelforge_engine.sandbox.lock import Policy, enter
+
+NON_BLOCKING_STREAM = 1
+PERSISTING_L2_LIMIT = 6
+WARM_UP_BYTES = 4
+WORDS_BYTES = 1 << 20  # what it may write: to its standard output and error, nothing else is open
+# Read by the driver when it starts: kernels are loaded at once, and nothing is cached on disk.
+VARIABLES = {"CUDA_MODULE_LOADING": "EAGER", "CUDA_CACHE_DISABLE": "1"}
+
+
+class Cuda:
+    """A device context of this process with the arena's memory in it."""
+
+    def __init__(self, order: Load, arena: int) -> None:
+        self._order, self._arena = order, arena
+        self._driver = driver = Driver()
+        driver.call("cuInit", 0)
+        device = c_int()
+        driver.call("cuDeviceGet", byref(device), order.device)
+        driver.call("cuCtxSetCurrent", driver.handle("cuDevicePrimaryCtxRetain", device))
+        self._stream = driver.handle("cuStreamCreate", NON_BLOCKING_STREAM)
+        self._stopwatch = Stopwatch(driver, self._stream)
+        self._memory = driver.allocate(order.arena_bytes)
+        self._copies: list[int] = []
+        self._graph: c_void_p | None = None
+        self._calls = 1
+        with suppress(CudaError):  # a device without this cache has no such limit
+            driver.call("cuCtxSetLimit", PERSISTING_L2_LIMIT, 0)
+
+    def warm_up(self) -> None:
+        """Use each part of the driver once, while it may still open files and start threads."""
+        self._upload()
+        self._download()
+        size = min(WARM_UP_BYTES, self._order.arena_bytes)
+        graph = self._stopwatch.captured(
+            lambda: self._driver.call("cuMemsetD8Async", self._memory, 0, size, self._stream)
+        )
+        self._stopwatch.microseconds(graph)
+        self._stopwatch.forget(graph)
+
+    def load(self) -> None:
+        """Load the candidate's module."""
+        self._kernels = Kernels(self._driver, self._order, self._stream)
+        self._binding = self._bound(self._memory)
+
+    def run(self) -> None:
+        """Execute the plan once: copy in, launch, copy out."""
+        with reported("launch"):
+            self._upload()
+            self._kernels.enqueue(self._binding)
+            self._download()
+
+    def prepare(self, sets: int, calls: int) -> None:
+        """Copy the arena into device buffer sets, and record all calls as one graph."""
+        with reported("launch", ours=True):
+            self._forget()
+            self._upload()
+            for _ in range(sets):
+                self._copies.append(self._copied())
+        bindings = [self._bound(copy) for copy in self._copies]
+
+        def calls_in_turn() -> None:
+            for call in range(calls):
+                self._kernels.enqueue(bindings[call % sets])
+
+        with reported("launch"):
+            self._graph, self._calls = self._stopwatch.captured(calls_in_turn), calls
+
+    def sample(self) -> float:
+        """Microseconds per call of one replay, after one that is not timed."""
+        with reported("launch"):
+            if self._graph is None:
+                raise unable(stage="launch", error="no timing was prepared", ours=True)
+            with suppress(CudaError):  # lines a kernel asked to keep must not help the next sample
+                self._driver.call("cuCtxResetPersistingL2Cache")
+            return self._stopwatch.microseconds(self._graph) / self._calls
+
+    def _bound(self, base: int) -> Binding:
+        return Binding(self._order.plan, self._order.slots, base)
+
+    # Copies go through the stream: the plain ones may return before the bytes have arrived, and a
+    # stream that does not block takes no notice of them.
+    def _upload(self) -> None:
+        size = self._order.arena_bytes
+        self._driver.call("cuMemcpyHtoDAsync_v2", self._memory, self._arena, size, self._stream)
+
+    def _download(self) -> None:
+        size = self._order.arena_bytes
+        self._driver.call("cuMemcpyDtoHAsync_v2", self._arena, self._memory, size, self._stream)
+        self._driver.call("cuStreamSynchronize", self._stream)
+
+    def _copied(self) -> int:
+        size = self._order.arena_bytes
+        copy = self._driver.allocate(size)
+        self._driver.call("cuMemcpyDtoDAsync_v2", copy, self._memory, size, self._stream)
+        return copy
+
+    def _forget(self) -> None:
+        if self._graph is not None:
+            self._stopwatch.forget(self._graph)
+            self._graph = None
+        for copy in self._copies:
+            self._driver.call("cuMemFree_v2", copy)
+        self._copies = []
+
+
+def load(order: Load, arena: int) -> tuple[Cuda, str]:
+    """Start the device, load the candidate, and lock this process.
+
+    Returns:
+        The candidate, and the isolation reached.
+    """
+    for name, value in VARIABLES.items():
+        libc.set_variable(name, value)
+    with reported("load", ours=True):
+        cuda = Cuda(order, arena)
+        cuda.warm_up()
+    with reported("load"):
+        cuda.load()
+    # The driver's threads exist already, so there is no way into a namespace of its own; a kernel
+    # is device code, which has no system calls.
+    policy = Policy(network=False, limits=Limits(file_bytes=WORDS_BYTES))
+    return cuda, enter(policy)
+
+
+@contextmanager
+def reported(stage: Literal["load", "launch"], *, ours: bool = False) -> Iterator[None]:
+    """Turn a driver's error into the reply that names it."""
+    try:
+        yield
+    except NoDevice as missing:
+        raise unable(stage=stage, error=str(missing), ours=True) from missing
+    except CudaError as error:
+        reply = Failed(stage=stage, error=str(error), fault=error.code in FAULTS, ours=ours)
+        raise Unable(reply, spent=error.code in STICKY) from error

@@ -1,0 +1,91 @@
+"""What the Runner asks of a backend, and how a backend says that it cannot."""
+
+import ctypes
+from pathlib import Path
+from typing import Literal, Protocol
+
+from kernelforge_engine.pool.protocol import Failed, Load, Slot
+from kernelforge_engine.records import ResolvedArgument, ResolvedPlan
+
+
+class Unable(Exception):
+    """A command that failed in a way this process survives; `spent`: it can do nothing more."""
+
+    def __init__(self, reply: Failed, *, spent: bool = False) -> None:
+        super().__init__(reply.error)
+        self.reply, self.spent = reply, spent
+
+
+def unable(*, stage: Literal["load", "launch"], error: str, ours: bool = False) -> Unable:
+    """An Unable that leaves the process usable."""
+    return Unable(Failed(stage=stage, error=error, ours=ours))
+
+
+def image_of(order: Load) -> bytes:
+    """The artifact's file.
+
+    Raises:
+        Unable: it cannot be read, which is no fault of the candidate.
+    """
+    try:
+        return Path(order.artifact.path).read_bytes()
+    except OSError as error:
+        lack = f"the artifact cannot be read: {error.strerror}"
+        raise unable(stage="load", error=lack, ours=True) from error
+
+
+class Executor(Protocol):
+    """A loaded candidate, bound to the arena; every method may raise Unable."""
+
+    def run(self) -> None:
+        """Execute the plan once on the arena and leave the result in it."""
+        ...
+
+    def prepare(self, sets: int, calls: int) -> None:
+        """Copy the arena as it is into `sets` buffer sets for samples of `calls` calls."""
+        ...
+
+    def sample(self) -> float:
+        """Microseconds per call of one timed sample, after an untimed one."""
+        ...
+
+
+Scalar = ctypes.c_uint64 | ctypes.c_int32 | ctypes.c_int64 | ctypes.c_float | ctypes.c_double
+
+
+class Binding:
+    """The arguments of a plan over the buffer set at address `base`, for one launch after another.
+
+    `launches` has, per launch, an array of pointers to its argument values (CUDA's kernelParams);
+    `zeroed` the address and size of every buffer that a call clears first. The values live as long
+    as this object.
+    """
+
+    def __init__(self, plan: ResolvedPlan, slots: tuple[Slot, ...], base: int) -> None:
+        self._values: list[list[Scalar]] = []
+        self.launches: list[ctypes.Array[ctypes.c_void_p]] = []
+        addresses = [base + slot.offset for slot in slots]
+        for launch in plan.launches:
+            values = [_scalar(argument, addresses) for argument in launch.args]
+            pointers = [ctypes.addressof(value) for value in values]
+            self._values.append(values)
+            self.launches.append((ctypes.c_void_p * len(pointers))(*pointers))
+        self.zeroed = [
+            (address, slot.bytes)
+            for address, slot, buffer in zip(addresses, slots, plan.buffers, strict=True)
+            if buffer.zero and slot.bytes
+        ]
+
+
+def _scalar(argument: ResolvedArgument, addresses: list[int]) -> Scalar:
+    match argument.kind:
+        case "buffer":
+            return ctypes.c_uint64(addresses[int(argument.value)])
+        case "i32":
+            return ctypes.c_int32(int(argument.value))
+        case "i64":
+            return ctypes.c_int64(int(argument.value))
+        case "f32":
+            return ctypes.c_float(argument.value)
+        case "f64":
+            return ctypes.c_double(argument.value)

@@ -1,0 +1,1 @@
+"""Monte Carlo tree search as pure functions over plain records."""

@@ -1,0 +1,1 @@
+"""The project folder: forge.db (SQLite) and the content-addressed blobs/ and artifacts/."""

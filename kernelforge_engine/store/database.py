@@ -1,0 +1,145 @@
+"""One SQLite file in WAL mode: opening, numbered migrations, and transactions."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import aiosqlite
+import anyio
+
+from kernelforge_engine.errors import SchemaTooNew, StoreUnavailable
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+BUSY_SECONDS = 15.0
+PAGE_BYTES = 4096
+
+Row = sqlite3.Row
+
+
+def migrations() -> list[tuple[int, str]]:
+    """The numbered migrations in order, as (number, SQL)."""
+    files = sorted(MIGRATIONS.glob("[0-9]*.sql"))
+    return [(int(file.name.split("_")[0]), file.read_text(encoding="utf-8")) for file in files]
+
+
+class Database:
+    """The connection of one process; every write goes through `transaction`."""
+
+    def __init__(self, folder: Path, connection: aiosqlite.Connection) -> None:
+        self._folder = folder
+        self._connection = connection
+        self._writing = anyio.Lock()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, folder: Path, quota_bytes: int | None) -> AsyncIterator["Database"]:
+        """Open `folder`/forge.db, made and migrated as needed.
+
+        Raises:
+            StoreUnavailable: the folder cannot be written.
+            SchemaTooNew: a newer version of the product wrote it.
+        """
+        with _refusals(folder):
+            (folder / "blobs").mkdir(parents=True, exist_ok=True)
+            (folder / "artifacts").mkdir(exist_ok=True)
+            connection = await aiosqlite.connect(
+                folder / "forge.db", timeout=BUSY_SECONDS, isolation_level=None
+            )
+        try:
+            connection.row_factory = sqlite3.Row
+            database = cls(folder, connection)
+            with _refusals(folder):
+                await database._prepare(quota_bytes)
+            yield database
+        finally:
+            await connection.close()
+
+    async def _prepare(self, quota_bytes: int | None) -> None:
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+            await self._connection.execute(f"PRAGMA {pragma}")
+        if quota_bytes is not None:
+            await self._connection.execute(f"PRAGMA max_page_count = {quota_bytes // PAGE_BYTES}")
+        async with self.transaction():
+            await self._migrate()
+
+    async def _migrate(self) -> None:
+        (row,) = await self.rows("PRAGMA user_version")
+        found, known = int(row[0]), migrations()
+        if found > known[-1][0]:
+            raise SchemaTooNew(path=self._folder, found=found, known=known[-1][0])
+        for number, script in known:
+            if number > found:
+                for statement in _statements(script):
+                    await self._connection.execute(statement)
+                await self._connection.execute(f"PRAGMA user_version = {number}")
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """All the writes inside, or none of them.
+
+        Raises:
+            StoreUnavailable: the disk is full, the file is read-only, or it stayed locked.
+        """
+        async with self._writing:
+            with _refusals(self._folder):
+                await self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield
+                except BaseException:
+                    with anyio.CancelScope(shield=True):
+                        if self._connection.in_transaction:
+                            await self._connection.execute("ROLLBACK")
+                    raise
+                with anyio.CancelScope(shield=True):
+                    await self._connection.execute("COMMIT")
+
+    async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """Every row of a query."""
+        return list(await self._connection.execute_fetchall(sql, parameters))
+
+    async def row(self, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
+        """The first row of a query, or None."""
+        found = await self.rows(sql, parameters)
+        return found[0] if found else None
+
+    async def insert(self, sql: str, parameters: Sequence[Any]) -> int:
+        """Run one INSERT inside a transaction; the id of the new row."""
+        cursor = await self._connection.execute(sql, parameters)
+        return int(cursor.lastrowid or 0)
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> int:
+        """Run one statement inside a transaction; how many rows it changed."""
+        return (await self._connection.execute(sql, parameters)).rowcount
+
+
+def _statements(script: str) -> list[str]:
+    statements: list[str] = []
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            statements.append(pending)
+            pending = ""
+    return statements
+
+
+class _refusals:  # noqa: N801  reads as a statement: with _refusals(folder)
+    """Turn what SQLite and the file system say about a full or read-only disk into our words."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, OSError | sqlite3.OperationalError | sqlite3.DatabaseError):
+            raise StoreUnavailable(path=self._folder, why=str(error)) from error

@@ -1,0 +1,76 @@
+"""Jobs on disk: slow work that outlives the request that started it."""
+
+import json
+
+from kernelforge_engine import codec
+from kernelforge_engine.exchanges import Job, JobState, Progress
+from kernelforge_engine.records import Json
+from kernelforge_engine.store.database import Database, Row
+from kernelforge_engine.store.ids import row, tag, unknown
+
+
+class Jobs:
+    """The jobs of a project."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, kind: str, key: str, owner: int, at: float) -> Job:
+        """Record a job that starts now in the process `owner`."""
+        async with self._database.transaction():
+            number = await self._database.insert(
+                "INSERT INTO jobs (kind, key, owner, state, created_at) VALUES (?, ?, ?, ?, ?)",
+                (kind, key, owner, JobState.RUNNING, at),
+            )
+        return await self.get(tag("j", number))
+
+    async def get(self, job_id: str) -> Job:
+        """One job.
+
+        Raises:
+            UnknownId: there is none.
+        """
+        found = await self._database.row("SELECT * FROM jobs WHERE id = ?", (row("j", job_id),))
+        if found is None:
+            raise unknown("j", job_id)
+        return _job(found)
+
+    async def finish(self, job_id: str, result: dict[str, Json]) -> None:
+        """Record what a job answers."""
+        await self._end(job_id, JobState.DONE, result=codec.dumps(result))
+
+    async def fail(self, job_id: str, error: str) -> None:
+        """Record why a job failed."""
+        await self._end(job_id, JobState.FAILED, error=error)
+
+    async def interrupt(self, job_id: str) -> None:
+        """Record that a job's process ended before it did."""
+        await self._end(job_id, JobState.INTERRUPTED)
+
+    async def _end(
+        self, job_id: str, state: JobState, result: str | None = None, error: str | None = None
+    ) -> None:
+        async with self._database.transaction():
+            await self._database.execute(
+                "UPDATE jobs SET state = ?, result = ?, error = ? WHERE id = ?",
+                (state, result, error, row("j", job_id)),
+            )
+
+    async def running(self) -> tuple[tuple[Job, int], ...]:
+        """Every job that is recorded as running, with the process that owns it."""
+        rows = await self._database.rows("SELECT * FROM jobs WHERE state = ?", (JobState.RUNNING,))
+        return tuple((_job(r), int(r["owner"])) for r in rows)
+
+
+def _job(found: Row) -> Job:
+    progress, result = found["progress"], found["result"]
+    return Job(
+        id=tag("j", found["id"]),
+        kind=found["kind"],
+        key=found["key"],
+        state=JobState(found["state"]),
+        progress=None if progress is None else codec.loads(Progress, progress),
+        result=None if result is None else json.loads(result),
+        error=found["error"],
+        created_at=found["created_at"],
+    )

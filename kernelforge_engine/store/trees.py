@@ -1,0 +1,294 @@
+"""Revision trees, leases and attempts on disk."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kernelforge_engine import codec
+from kernelforge_engine.errors import StaleLease
+from kernelforge_engine.exchanges import Attempt
+from kernelforge_engine.records import Label, Lease, Node, Source, Timing, Verdict
+from kernelforge_engine.search.tree import TreeNode
+from kernelforge_engine.store.database import Database, Row
+from kernelforge_engine.store.ids import row, tag, unknown
+
+PATH_TO_ROOT = """
+WITH RECURSIVE path (id, parent_id) AS (
+    SELECT id, parent_id FROM nodes WHERE id = ?
+    UNION ALL
+    SELECT nodes.id, nodes.parent_id FROM nodes JOIN path ON nodes.id = path.parent_id
+)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filing:
+    """What a judged proposal brings: where it belongs, its source, its author's words."""
+
+    variant_id: str
+    parent_id: str
+    lease_id: str | None
+    source: Source
+    author: str
+    note: str
+    verdict: Verdict
+    artifact_digest: str | None
+    at: float
+
+
+class Trees:
+    """The revision trees of a project."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def root(self, variant_id: str, at: float) -> Node:
+        """The root of a variant's tree, eager itself, planted on the first call."""
+        number = row("v", variant_id)
+        async with self._database.transaction():
+            await self._database.execute(
+                """INSERT INTO nodes (variant_id, parent_id, label, author, note, visits,
+                                      created_at)
+                   VALUES (?, NULL, ?, 'engine', 'eager', 1, ?) ON CONFLICT DO NOTHING""",
+                (number, Label.FALLBACK, at),
+            )
+        (found,) = await self._database.rows(
+            "SELECT * FROM nodes WHERE variant_id = ? AND parent_id IS NULL", (number,)
+        )
+        return _node(found)
+
+    async def node(self, node_id: str) -> Node:
+        """One node.
+
+        Raises:
+            UnknownId: there is none.
+        """
+        found = await self._database.row("SELECT * FROM nodes WHERE id = ?", (row("n", node_id),))
+        if found is None:
+            raise unknown("n", node_id)
+        return _node(found)
+
+    async def nodes(self, variant_id: str) -> tuple[Node, ...]:
+        """Every node of a tree, parents before children."""
+        rows = await self._database.rows(
+            "SELECT * FROM nodes WHERE variant_id = ? ORDER BY id", (row("v", variant_id),)
+        )
+        return tuple(_node(r) for r in rows)
+
+    async def attempts(self, variant_id: str) -> tuple[Attempt, ...]:
+        """The proposals that did not become nodes, newest first."""
+        rows = await self._database.rows(
+            "SELECT * FROM attempts WHERE variant_id = ? ORDER BY id DESC", (row("v", variant_id),)
+        )
+        return tuple(_attempt(r) for r in rows)
+
+    async def source(self, digest: str) -> str | None:
+        """The text of a candidate."""
+        found = await self._database.row("SELECT text FROM sources WHERE digest = ?", (digest,))
+        return None if found is None else str(found["text"])
+
+    async def snapshot(self, variant_id: str, eager_us: float, at: float) -> tuple[TreeNode, ...]:
+        """A tree as the search sees it, with the virtual visits of the leases open at `at`."""
+        pending: dict[str, int] = {}
+        for lease in await self._open_leases(variant_id, at):
+            pending[tag("n", lease["parent_id"])] = pending.get(tag("n", lease["parent_id"]), 0) + 1
+        return tuple(
+            TreeNode(
+                id=n.id,
+                parent_id=n.parent_id,
+                visits=n.visits,
+                pending=pending.get(n.id, 0),
+                latency_us=_latency(n, eager_us),
+            )
+            for n in await self.nodes(variant_id)
+        )
+
+    async def _open_leases(self, variant_id: str, at: float) -> list[Row]:
+        return await self._database.rows(
+            """SELECT * FROM leases
+               WHERE variant_id = ? AND closed_at IS NULL AND expires_at > ?""",
+            (row("v", variant_id), at),
+        )
+
+    async def lease(self, lease: Lease) -> Lease:
+        """Record a lease; it comes back with its id."""
+        async with self._database.transaction():
+            number = await self._database.insert(
+                """INSERT INTO leases (variant_id, parent_id, holder, policy, expires_at)
+                   VALUES (?, ?, ?, ?, ?)""",
+                (
+                    row("v", lease.variant_id),
+                    row("n", lease.parent_id),
+                    lease.holder,
+                    lease.policy,
+                    lease.expires_at,
+                ),
+            )
+        return replace(lease, id=tag("l", number))
+
+    async def open_lease(self, lease_id: str, at: float) -> Lease:
+        """A lease that may still be submitted under.
+
+        Raises:
+            UnknownId: there is none.
+            StaleLease: it has expired or was used.
+        """
+        number = row("l", lease_id)
+        found = await self._database.row("SELECT * FROM leases WHERE id = ?", (number,))
+        if found is None:
+            raise unknown("l", lease_id)
+        variant = tag("v", found["variant_id"])
+        if found["closed_at"] is not None:
+            raise StaleLease(lease=lease_id, why="been used", variant=variant)
+        if found["expires_at"] <= at:
+            raise StaleLease(lease=lease_id, why="expired", variant=variant)
+        return _lease(found)
+
+    async def count_open_leases(self, at: float) -> int:
+        """How many leases are open in the whole project."""
+        (found,) = await self._database.rows(
+            """SELECT count(*) FROM leases
+               WHERE closed_at IS NULL AND expires_at > ?""",
+            (at,),
+        )
+        return int(found[0])
+
+    async def counts(self) -> tuple[int, int]:
+        """How many nodes with a source, and how many attempts, the project has."""
+        (nodes,) = await self._database.rows(
+            "SELECT count(*) FROM nodes WHERE parent_id IS NOT NULL"
+        )
+        (attempts,) = await self._database.rows("SELECT count(*) FROM attempts")
+        return int(nodes[0]), int(attempts[0])
+
+    async def file_node(self, filing: Filing) -> Node:
+        """Add a valid candidate under its parent and bind its lease to it."""
+        async with self._database.transaction():
+            await self._keep_source(filing.source)
+            number = await self._database.insert(
+                """INSERT INTO nodes (variant_id, parent_id, source_digest, artifact_digest, label,
+                                      author, note, verdict, created_at)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                (
+                    row("v", filing.variant_id),
+                    row("n", filing.parent_id),
+                    filing.source.digest,
+                    filing.artifact_digest,
+                    Label.GENERATED,
+                    filing.author,
+                    filing.note,
+                    codec.dumps(filing.verdict),
+                    filing.at,
+                ),
+            )
+            if filing.lease_id is not None:
+                await self._database.execute(
+                    "UPDATE leases SET node_id = ?, closed_at = ? WHERE id = ?",
+                    (number, filing.at, row("l", filing.lease_id)),
+                )
+        return await self.node(tag("n", number))
+
+    async def file_attempt(self, filing: Filing) -> str:
+        """Keep a proposal that is not valid; its lease stays open for a repair."""
+        lease = None if filing.lease_id is None else row("l", filing.lease_id)
+        async with self._database.transaction():
+            await self._keep_source(filing.source)
+            number = await self._database.insert(
+                """INSERT INTO attempts (variant_id, parent_id, lease_id, source_digest, author,
+                                         note, verdict, created_at)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+                (
+                    row("v", filing.variant_id),
+                    row("n", filing.parent_id),
+                    lease,
+                    filing.source.digest,
+                    filing.author,
+                    filing.note,
+                    codec.dumps(filing.verdict),
+                    filing.at,
+                ),
+            )
+        return tag("a", number)
+
+    async def _keep_source(self, source: Source) -> None:
+        await self._database.execute(
+            "INSERT INTO sources (digest, backend, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            (source.digest, source.backend, source.text),
+        )
+
+    async def file_timing(self, node_id: str, timing: Timing) -> Node:
+        """Record a node's timing; its first one adds a visit to it and to every ancestor."""
+        number = row("n", node_id)
+        async with self._database.transaction():
+            (found,) = await self._database.rows(
+                "SELECT timing IS NULL AS first FROM nodes WHERE id = ?", (number,)
+            )
+            await self._database.execute(
+                "UPDATE nodes SET timing = ? WHERE id = ?", (codec.dumps(timing), number)
+            )
+            if found["first"]:
+                await self._database.execute(
+                    f"""{PATH_TO_ROOT}
+                    UPDATE nodes SET visits = visits + 1 WHERE id IN (SELECT id FROM path)""",
+                    (number,),
+                )
+        return await self.node(node_id)
+
+    async def close_lease(self, lease_id: str, at: float) -> None:
+        """Give a lease back unused; its virtual visit ends."""
+        async with self._database.transaction():
+            await self._database.execute(
+                "UPDATE leases SET closed_at = ? WHERE id = ? AND closed_at IS NULL",
+                (at, row("l", lease_id)),
+            )
+
+
+def _latency(node: Node, eager_us: float) -> float | None:
+    if node.parent_id is None:
+        return eager_us
+    return node.timing.candidate_us if node.timing else None
+
+
+def _lease(found: Row) -> Lease:
+    return Lease(
+        id=tag("l", found["id"]),
+        variant_id=tag("v", found["variant_id"]),
+        parent_id=tag("n", found["parent_id"]),
+        holder=found["holder"],
+        policy=found["policy"],
+        expires_at=found["expires_at"],
+    )
+
+
+def _node(found: Row) -> Node:
+    parent = found["parent_id"]
+    return Node(
+        id=tag("n", found["id"]),
+        variant_id=tag("v", found["variant_id"]),
+        parent_id=None if parent is None else tag("n", parent),
+        source_digest=found["source_digest"],
+        artifact_digest=found["artifact_digest"],
+        label=Label(found["label"]),
+        author=found["author"],
+        note=found["note"],
+        visits=found["visits"],
+        timing=_optional(Timing, found["timing"]),
+        verdict=_optional(Verdict, found["verdict"]),
+        created_at=found["created_at"],
+    )
+
+
+def _optional(kind: Any, text: str | None) -> Any:
+    return None if text is None else codec.loads(kind, text)
+
+
+def _attempt(found: Row) -> Attempt:
+    return Attempt(
+        id=tag("a", found["id"]),
+        variant_id=tag("v", found["variant_id"]),
+        parent_id=tag("n", found["parent_id"]),
+        author=found["author"],
+        note=found["note"],
+        source_digest=found["source_digest"],
+        verdict=codec.loads(Verdict, found["verdict"]),
+        created_at=found["created_at"],
+    )

@@ -1,0 +1,226 @@
+"""From a proposal to a verdict: parse, resolve, build, judge, file."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelforge_engine import codec
+from kernelforge_engine.children import Children
+from kernelforge_engine.errors import BadOption, MeasurementFailed, StaleLease
+from kernelforge_engine.exchanges import Notice, Progress, Proposal, Settings, Submission
+from kernelforge_engine.launch.header import SourceRejected, parse_source
+from kernelforge_engine.launch.resolve import resolve
+from kernelforge_engine.pool.orders import JudgeOrder
+from kernelforge_engine.pool.protocol import Build, BuildRefused
+from kernelforge_engine.records import (
+    Artifact,
+    LaunchPlan,
+    Node,
+    ResolvedPlan,
+    Source,
+    Status,
+    Variant,
+    Verdict,
+)
+from kernelforge_engine.store.captures import Captures
+from kernelforge_engine.store.trees import Filing, Trees
+
+STEPS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A source with its plan resolved for one variant, built."""
+
+    source: Source
+    plan: ResolvedPlan
+    artifact: Artifact
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Refused(Exception):
+    """A candidate that was stopped before it could be judged."""
+
+    source: Source
+    verdict: Verdict
+
+
+class Submitter:
+    """Takes proposals of one project."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        captures: Captures,
+        trees: Trees,
+        children: Children,
+        clock: Callable[[], float],
+        secret: Callable[[], str],
+    ) -> None:
+        self._settings, self._captures, self._trees = settings, captures, trees
+        self._children, self._clock, self._secret = children, clock, secret
+
+    async def submit(
+        self, proposal: Proposal, archs: Mapping[str, str], notice: Notice
+    ) -> Submission:
+        """Judge a proposal; it ends as a node or as an attempt, both on disk before this returns.
+
+        Raises:
+            UnknownId, StaleLease, BadOption: the parent or the lease cannot be used.
+        """
+        variant = await self._captures.variant(proposal.variant_id)
+        parent_id = await self._parent(proposal)
+        twin = await self._twin(variant, proposal)
+        if twin is not None and twin.verdict is not None:
+            return Submission(verdict=twin.verdict, node=twin)
+        try:
+            candidate = await self.built(proposal.text, variant, archs, notice)
+        except _Refused as refused:
+            return await self._filed(proposal, parent_id, refused.source, refused.verdict, None)
+        notice(Progress(done=2, total=STEPS, text="validating"))
+        judged = await self._children.judge(
+            JudgeOrder(
+                variant=variant,
+                plan=candidate.plan,
+                artifact=candidate.artifact,
+                blobs=str(self._settings.project / "blobs"),
+                secret=self._secret(),
+                environment=self._settings.environment,
+            )
+        )
+        notice(Progress(done=STEPS, total=STEPS, text=str(judged.verdict.status)))
+        return await self._filed(
+            proposal, parent_id, candidate.source, judged.verdict, candidate.artifact.digest
+        )
+
+    async def _parent(self, proposal: Proposal) -> str:
+        now = self._clock()
+        if proposal.lease_id is not None:
+            lease = await self._trees.open_lease(proposal.lease_id, now)
+            if lease.variant_id != proposal.variant_id:
+                raise StaleLease(
+                    lease=lease.id,
+                    why=f"been given for {lease.variant_id}",
+                    variant=proposal.variant_id,
+                )
+            return lease.parent_id
+        root = await self._trees.root(proposal.variant_id, now)
+        if proposal.parent_id is None:
+            return root.id
+        parent = await self._trees.node(proposal.parent_id)
+        if parent.variant_id != proposal.variant_id:
+            raise BadOption(
+                field="parent",
+                value=parent.id,
+                why=f"it belongs to {parent.variant_id}",
+                accepted=f"a node of {proposal.variant_id}",
+            )
+        return parent.id
+
+    async def _twin(self, variant: Variant, proposal: Proposal) -> Node | None:
+        """The node that already holds this very source; its lease has nothing left to do."""
+        digest = codec.sha256(proposal.text)
+        for node in await self._trees.nodes(variant.id):
+            if node.source_digest == digest:
+                if proposal.lease_id is not None:
+                    await self._trees.close_lease(proposal.lease_id, self._clock())
+                return node
+        return None
+
+    async def built(
+        self, text: str, variant: Variant, archs: Mapping[str, str], notice: Notice | None = None
+    ) -> Candidate:
+        """Parse, resolve and compile a source for a variant.
+
+        Raises:
+            _Refused: the candidate's fault; the verdict is in it.
+        """
+        backend = variant.call.backend
+        source = Source(
+            text=text,
+            backend=backend,
+            plan=LaunchPlan(lets=(), launches=()),
+            digest=codec.sha256(text),
+        )
+        if notice:
+            notice(Progress(done=0, total=STEPS, text="reading the launch header"))
+        try:
+            source = parse_source(text, backend)
+            plan = resolve(source.plan, variant.call)
+        except SourceRejected as rejected:
+            verdict = Verdict(status=Status.REJECTED_SOURCE, reason=str(rejected))
+            raise _Refused(source=source, verdict=verdict) from rejected
+        if notice:
+            notice(Progress(done=1, total=STEPS, text="compiling"))
+        reply = await self._children.build(
+            Build(
+                text=text,
+                backend=backend,
+                arch=archs[backend],
+                launches=tuple((x.kernel, tuple(a.kind for a in x.args)) for x in plan.launches),
+                folder=str(self._settings.project / "artifacts"),
+            )
+        )
+        if isinstance(reply, BuildRefused):
+            verdict = Verdict(
+                status=Status.COMPILE_FAILED, reason="the compiler refused it", log=reply.log
+            )
+            raise _Refused(source=source, verdict=verdict)
+        return Candidate(source=source, plan=plan, artifact=reply.artifact)
+
+    async def rebuilt(self, node: Node, variant: Variant, archs: Mapping[str, str]) -> Candidate:
+        """A node's candidate; its stored artifact is used while it fits this machine.
+
+        Raises:
+            MeasurementFailed: the node is a root, or its source does not build here any more.
+        """
+        text = await self._trees.source(node.source_digest) if node.source_digest else None
+        if text is None:
+            raise MeasurementFailed(what=f"node {node.id}", why="it is eager itself")
+        source = parse_source(text, variant.call.backend)
+        stored = self._stored(node.artifact_digest, archs[variant.call.backend])
+        if stored is not None:
+            plan = resolve(source.plan, variant.call)
+            return Candidate(source=source, plan=plan, artifact=stored)
+        try:
+            return await self.built(text, variant, archs)
+        except _Refused as refused:
+            raise MeasurementFailed(what=f"node {node.id}", why=refused.verdict.reason) from refused
+
+    def _stored(self, digest: str | None, arch: str) -> Artifact | None:
+        path = self._settings.project / "artifacts" / f"{digest}.json"
+        if digest is None or not path.is_file():
+            return None
+        artifact: Artifact = codec.loads(Artifact, path.read_bytes())
+        artifact = Artifact(**{**vars(artifact), "path": str(path.with_name(_name(artifact)))})
+        usable = Path(artifact.path).is_file() and artifact.arch == arch
+        return artifact if usable else None
+
+    async def _filed(
+        self,
+        proposal: Proposal,
+        parent_id: str,
+        source: Source,
+        verdict: Verdict,
+        artifact_digest: str | None,
+    ) -> Submission:
+        filing = Filing(
+            variant_id=proposal.variant_id,
+            parent_id=parent_id,
+            lease_id=proposal.lease_id,
+            source=source,
+            author=proposal.author,
+            note=proposal.note,
+            verdict=verdict,
+            artifact_digest=artifact_digest,
+            at=self._clock(),
+        )
+        if verdict.status == Status.VALID:
+            return Submission(verdict=verdict, node=await self._trees.file_node(filing))
+        return Submission(
+            verdict=verdict, node=None, attempt_id=await self._trees.file_attempt(filing)
+        )
+
+
+def _name(artifact: Artifact) -> str:
+    return Path(artifact.path).name

@@ -1,0 +1,1 @@
+"""The children that hold torch: capture, Judge and measurement. Nothing imports them."""

@@ -1,0 +1,120 @@
+"""The memory a candidate sees: every buffer between guard bands, in one file that Judge and Runner
+both map. The Judge fills and checks it; the Runner only executes on it."""
+
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from kernelforge_engine.pool.protocol import Slot
+from kernelforge_engine.records import Call, ResolvedPlan, TensorSpec
+from kernelforge_engine.worker.tensors import bytes_of, dtype_of, flat
+
+GUARD = 64 << 10
+ALIGN = 256
+STAGGER = 5 * ALIGN  # keeps buffers from sharing their offset within a page
+# All bytes 0xFF are a NaN in every floating type, 0x7F a large finite number or a NaN in bfloat16's
+# wider cousins: an element that holds both after two runs was never written.
+POISONS = (0xFF, 0x7F)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Damage:
+    """What was found wrong with the memory after a run, by buffer name."""
+
+    guard: str | None = None
+    mutated: str | None = None
+
+
+class Arena:
+    """The memory of one candidate's call."""
+
+    def __init__(self, call: Call, plan: ResolvedPlan) -> None:
+        self._call = call
+        self.slots = _slots(call, plan)
+        self._names = [f"{b.role} {b.index}" for b in plan.buffers]
+        self._fresh = [(b.index, i) for i, b in enumerate(plan.buffers) if b.role == "output"]
+        self.bytes = self.slots[-1].offset + self.slots[-1].bytes + GUARD
+        self.descriptor = os.memfd_create("kernelforge-arena")
+        os.ftruncate(self.descriptor, self.bytes)
+        self._map = mmap.mmap(self.descriptor, self.bytes)
+        self._memory = torch.frombuffer(self._map, dtype=torch.uint8)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        del self._memory
+        self._map.close()
+        os.close(self.descriptor)
+
+    def fill(self, inputs: Sequence[torch.Tensor], poison: int) -> None:
+        """Poison everything, then lay the inputs down."""
+        self._memory.fill_(poison)
+        for slot, tensor in zip(self.slots, inputs, strict=False):
+            self._bytes(slot).copy_(bytes_of(flat(tensor)))
+
+    def outputs(self, device: torch.device) -> tuple[torch.Tensor, ...]:
+        """Copies of the outputs, on the Judge's device and with their layout."""
+        return tuple(
+            self._tensor(self._slot_of(index, spec.alias), spec.tensor, device)
+            for index, spec in enumerate(self._call.outputs)
+        )
+
+    def unwritten(self, first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> int:
+        """Elements of fresh outputs that still held the poison after both runs."""
+        count = 0
+        for index, _ in self._fresh:
+            a, b = _element_bytes(first[index]), _element_bytes(second[index])
+            left = (a == POISONS[0]).all(-1) & (b == POISONS[1]).all(-1)
+            count += int(left.sum())
+        return count
+
+    def damage(self, inputs: Sequence[torch.Tensor], poison: int) -> Damage:
+        """Guard bands that changed, and inputs that changed without being an output."""
+        edge = 0
+        for position, slot in enumerate(self.slots):
+            if not _all(self._memory[edge : slot.offset], poison):
+                return Damage(guard=f"before {self._names[position]}")
+            edge = slot.offset + slot.bytes
+        if not _all(self._memory[edge:], poison):
+            return Damage(guard=f"after {self._names[-1]}")
+        for index, tensor in enumerate(inputs):
+            expected = bytes_of(flat(tensor)).cpu()
+            if index not in self._call.mutated and not torch.equal(
+                self._bytes(self.slots[index]), expected
+            ):
+                return Damage(mutated=f"in{index}")
+        return Damage()
+
+    def _slot_of(self, index: int, alias: int | None) -> Slot:
+        return self.slots[dict(self._fresh)[index] if alias is None else alias]
+
+    def _bytes(self, slot: Slot) -> torch.Tensor:
+        return self._memory[slot.offset : slot.offset + slot.bytes]
+
+    def _tensor(self, slot: Slot, spec: TensorSpec, device: torch.device) -> torch.Tensor:
+        memory = self._bytes(slot).to(device, copy=True).view(dtype_of(spec.dtype))
+        return memory.as_strided(spec.shape, spec.stride)
+
+
+def _slots(call: Call, plan: ResolvedPlan) -> tuple[Slot, ...]:
+    slots = []
+    offset = GUARD
+    for position, buffer in enumerate(plan.buffers):
+        step = 0
+        if buffer.role == "input" and not call.inputs[buffer.index].aligned:
+            spec = call.inputs[buffer.index]
+            step = max(1, spec.extent_bytes // max(1, spec.extent))
+        start = -(-(offset + position * STAGGER) // ALIGN) * ALIGN + step
+        slots.append(Slot(offset=start, bytes=buffer.bytes))
+        offset = start + buffer.bytes + GUARD
+    return tuple(slots)
+
+
+def _all(memory: torch.Tensor, value: int) -> bool:
+    return bool((memory == value).all())
+
+
+def _element_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().reshape(-1, 1).view(torch.uint8)

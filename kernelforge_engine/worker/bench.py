@@ -1,0 +1,162 @@
+"""The Judge's hold on one Runner: every way it can end becomes a verdict."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+
+import torch
+
+from kernelforge_engine.errors import ChildRefused
+from kernelforge_engine.pool import frames
+from kernelforge_engine.pool.child import Child, Ended
+from kernelforge_engine.pool.protocol import (
+    Done,
+    Failed,
+    Load,
+    Loaded,
+    PrepareTiming,
+    Run,
+    RunnerReply,
+    Sample,
+    Sampled,
+)
+from kernelforge_engine.records import Artifact, Call, ResolvedPlan, Status, Verdict
+from kernelforge_engine.worker.arena import Arena
+
+LOAD_SECONDS = 60.0
+LEAST_RUN_SECONDS = 5.0
+RUN_FACTOR = 200.0  # a candidate may be this much slower than eager before it counts as hung
+
+
+class CandidateFailed(Exception):
+    """The candidate ended its Runner, or the Runner refused it; carries the verdict."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
+class Bench:
+    """A Runner with a candidate loaded and an arena to run it on."""
+
+    def __init__(
+        self, call: Call, plan: ResolvedPlan, eager_us: float, environment: Mapping[str, str]
+    ) -> None:
+        self.arena = Arena(call, plan)
+        self._call, self._plan = call, plan
+        self._seconds = LEAST_RUN_SECONDS + RUN_FACTOR * eager_us / 1e6
+        self.sandbox = ""
+        self._runner = Child(
+            "Runner",
+            "kernelforge_engine.runner",
+            descriptors=[("--arena", self.arena.descriptor)],
+            environment=environment,
+        )
+
+    def __enter__(self) -> "Bench":
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._runner.kill()
+        self.arena.close()
+
+    def load(self, artifact: Artifact, device: torch.device) -> None:
+        """Load the candidate.
+
+        Raises:
+            CandidateFailed: it could not be loaded, or ended the Runner while loading.
+        """
+        order = Load(
+            artifact=artifact,
+            plan=self._plan,
+            slots=self.arena.slots,
+            arena_bytes=self.arena.bytes,
+            device=device.index or 0,
+            threads=torch.get_num_threads(),
+        )
+        reply = self._ask(order, LOAD_SECONDS)
+        if isinstance(reply, Loaded):
+            self.sandbox = reply.sandbox
+
+    def run(self, inputs: Sequence[torch.Tensor], poison: int) -> tuple[torch.Tensor, ...]:
+        """One execution on freshly laid inputs; the outputs, after the memory was checked.
+
+        Raises:
+            CandidateFailed: it crashed, hung, wrote out of bounds or changed an input.
+        """
+        self.arena.fill(inputs, poison)
+        self._ask(Run(), self._seconds)
+        damage = self.arena.damage(inputs, poison)
+        if damage.guard:
+            raise CandidateFailed(
+                Verdict(
+                    status=Status.MEMORY_VIOLATION,
+                    reason=f"it wrote outside its buffers: the guard band {damage.guard} changed",
+                )
+            )
+        if damage.mutated:
+            raise CandidateFailed(
+                Verdict(
+                    status=Status.MUTATED_INPUT,
+                    reason=f"it changed {damage.mutated}, which this operator does not write",
+                )
+            )
+        return self.arena.outputs(inputs[0].device)
+
+    def prepare_timing(self, sets: int, calls: int) -> None:
+        """Make the rotating buffer sets from the arena as it is."""
+        self._ask(PrepareTiming(sets=sets, calls=calls), LOAD_SECONDS + self._seconds * calls)
+
+    def sample(self, calls: int) -> float:
+        """Microseconds per call of one sample."""
+        reply = self._ask(Sample(), LEAST_RUN_SECONDS + self._seconds * 2 * calls)
+        if not isinstance(reply, Sampled):
+            raise CandidateFailed(_odd(reply))
+        return reply.us
+
+    def _ask(self, order: Load | Run | PrepareTiming | Sample, seconds: float) -> object:
+        try:
+            reply: Loaded | Done | Sampled | Failed = self._runner.ask(order, RunnerReply, seconds)
+        except Ended as end:
+            raise CandidateFailed(_ended(end)) from end
+        except frames.Silent as error:
+            raise CandidateFailed(
+                Verdict(
+                    status=Status.TIMED_OUT,
+                    reason=f"it did not finish within {seconds:.0f} s and was stopped",
+                )
+            ) from error
+        if isinstance(reply, Failed):
+            if reply.ours:
+                raise ChildRefused(role="Runner", task="run a candidate", error=reply.error)
+            raise CandidateFailed(_failed(reply))
+        return reply
+
+
+def _ended(end: Ended) -> Verdict:
+    return Verdict(
+        status=Status.CRASHED,
+        reason=f"it ended its process with {end.status}",
+        log=end.words,
+    )
+
+
+def _failed(reply: Failed) -> Verdict:
+    if reply.fault:
+        return Verdict(
+            status=Status.MEMORY_VIOLATION,
+            reason=f"the device reported an illegal access: {reply.error}",
+        )
+    crashed = reply.stage == "launch" and "LAUNCH_FAILED" in reply.error
+    return Verdict(
+        status=Status.CRASHED if crashed else Status.LAUNCH_FAILED,
+        reason=f"it could not be {'loaded' if reply.stage == 'load' else 'run'}: {reply.error}",
+    )
+
+
+def _odd(reply: object) -> Verdict:
+    return Verdict(status=Status.CRASHED, reason=f"its Runner answered {type(reply).__name__}")

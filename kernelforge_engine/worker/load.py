@@ -1,0 +1,153 @@
+"""Loading a user's model: plain Python run in this child only, with its own folder importable."""
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from kernelforge_engine.errors import (
+    FactoryFailed,
+    FactoryMissing,
+    FileMissing,
+    InputsRejected,
+    ModelRaised,
+    NoDevice,
+)
+
+MODULE_NAME = "kernelforge_user_model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """A model in eval mode with one set of example inputs, all on `device`."""
+
+    model: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    device: torch.device
+
+    def run(self) -> Any:
+        """One forward, from the same random state each time.
+
+        Raises:
+            ModelRaised: whatever the model raised, in our words.
+        """
+        torch.manual_seed(0)
+        try:
+            with torch.no_grad():
+                result = self.model(*self.args, **self.kwargs)
+        except Exception as error:
+            raise ModelRaised(error=described(error)) from error
+        self.wait()
+        return result
+
+    def wait(self) -> None:
+        """Wait until the device has finished what was launched."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+def described(error: BaseException) -> str:
+    """An exception of the user's code as `Type: first line`."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def load(file: str, factory: str, inputs: str, device: str) -> Loaded:
+    """Run a user's file and its two factories.
+
+    A tensor that make_inputs() leaves on the CPU is moved to the device; the model is moved too.
+
+    Raises:
+        FileMissing, FactoryMissing, FactoryFailed, InputsRejected, NoDevice
+    """
+    chosen = _device(device)
+    module = _module(Path(file))
+    model = _made(module, file, factory, chosen)
+    if isinstance(model, torch.nn.Module):
+        model = model.to(chosen).eval()
+    if not callable(model):
+        raise FactoryFailed(
+            name=factory, file=file, error=f"TypeError: it returned {type(model).__name__}"
+        )
+    args, kwargs = _arguments(_made(module, file, inputs, chosen))
+    return Loaded(
+        model=model,
+        args=tuple(_placed(a, f"inputs[{i}]", chosen) for i, a in enumerate(args)),
+        kwargs={k: _placed(v, f"inputs[{k!r}]", chosen) for k, v in kwargs.items()},
+        device=chosen,
+    )
+
+
+def _device(text: str) -> torch.device:
+    try:
+        device = torch.device(text)
+    except RuntimeError as error:
+        raise NoDevice(device=text, why="torch knows no such device") from error
+    if device.type not in ("cpu", "cuda"):
+        raise NoDevice(device=text, why="only cpu and cuda are supported")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise NoDevice(device=text, why="torch finds no usable CUDA device")
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def _module(path: Path) -> ModuleType:
+    path = path.resolve()
+    if not path.is_file():
+        raise FileMissing(path=path)
+    sys.path.insert(0, str(path.parent))
+    specification = importlib.util.spec_from_file_location(MODULE_NAME, path)
+    if specification is None or specification.loader is None:
+        raise FactoryFailed(name="import", file=path, error="it is not a Python file")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[MODULE_NAME] = module
+    try:
+        specification.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise FactoryFailed(name="import", file=path, error=described(error)) from error
+    return module
+
+
+def _made(module: ModuleType, file: str, name: str, device: torch.device) -> Any:
+    factory = getattr(module, name, None)
+    if not callable(factory):
+        raise FactoryMissing(file=file, name=name)
+    try:
+        takes_device = "device" in inspect.signature(factory).parameters
+        return factory(device=str(device)) if takes_device else factory()
+    except (Exception, SystemExit) as error:
+        raise FactoryFailed(name=name, file=file, error=described(error)) from error
+
+
+def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(inputs, dict) or hasattr(inputs, "keys"):
+        return (), dict(inputs)
+    if isinstance(inputs, tuple | list):
+        return tuple(inputs), {}
+    return (inputs,), {}
+
+
+def _placed(value: Any, field: str, device: torch.device) -> Any:
+    leaves, tree = pytree.tree_flatten(value)
+    return pytree.tree_unflatten([_moved(leaf, field, device) for leaf in leaves], tree)
+
+
+def _moved(leaf: Any, field: str, device: torch.device) -> Any:
+    if not isinstance(leaf, torch.Tensor) or leaf.device == device:
+        return leaf
+    if leaf.device.type != "cpu":
+        raise InputsRejected(
+            field=field,
+            why=f"it is on {leaf.device} and the model runs on {device}",
+            step=f"create it on {device}, or pass --device {leaf.device.type}",
+        )
+    return leaf.to(device)

@@ -1,0 +1,30 @@
+"""The command line, put together."""
+
+import typer
+
+from kernelforge_server.cli.capture import capture
+from kernelforge_server.cli.cards import cards
+from kernelforge_server.cli.cast import cast
+from kernelforge_server.cli.demo import demo
+from kernelforge_server.cli.doctor import doctor
+from kernelforge_server.cli.evaluate import evaluate
+from kernelforge_server.cli.export import export
+from kernelforge_server.cli.mcp import mcp
+from kernelforge_server.cli.measure import measure
+from kernelforge_server.cli.optimize import optimize
+from kernelforge_server.cli.tree import tree
+
+app = typer.Typer(
+    name="kernelforge",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+    help="Make a real PyTorch model faster, safely: capture it, revise kernels, export winners.",
+    epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 nothing was faster.",
+)
+
+for command in (
+    demo, capture, cards, optimize, evaluate, tree, export, measure, mcp, doctor,
+):  # fmt: skip
+    app.command()(command)
+app.add_typer(cast, name="cast")

@@ -1,0 +1,49 @@
+"""`kernelforge capture`: record a model."""
+
+from kernelforge_engine import codec
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.records import Capture, Card
+from kernelforge_server.cli.options import (
+    DeviceOption,
+    EntryArgument,
+    InputsOption,
+    JsonOption,
+    ProjectOption,
+)
+from kernelforge_server.cli.session import Session
+from kernelforge_server.cli.tables import cards_table, microseconds
+from kernelforge_tools.entries import capture_request
+from kernelforge_tools.views import CardRow
+
+
+def capture(
+    entry: EntryArgument,
+    inputs: InputsOption = "make_inputs",
+    device: DeviceOption = "cpu",
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a model once on its example inputs and record every operator it calls."""
+    session = Session(project=project, as_json=as_json)
+    request = capture_request(entry, inputs, device)
+
+    async def work(engine: Engine) -> tuple[Capture, tuple[Card, ...]]:
+        with session.progress("capture") as notice:
+            made = await engine.capture(request, notice)
+        return made, await engine.cards(made.id)
+
+    made, cards = session.run(work)
+    if as_json:
+        rows = [CardRow.of(card).model_dump() for card in cards]
+        session.emit({"capture": codec.dump(made), "cards": rows})
+        return
+    session.console.print(capture_line(made, cards))
+    session.console.print(cards_table(cards))
+
+
+def capture_line(made: Capture, cards: tuple[Card, ...]) -> str:
+    """What a capture found, in one line."""
+    return (
+        f"{made.id}: {made.calls} calls of {len(cards)} operators on {made.device_name}; the model "
+        f"takes {microseconds(made.wall_us)}, its operators {microseconds(made.busy_us)}."
+    )

@@ -1,0 +1,119 @@
+"""`kernelforge demo`: everything once, on a bundled model."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelforge_engine import codec
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import (
+    CaptureRequest,
+    CastSummary,
+    Measurement,
+    MeasureRequest,
+    OptimizeReport,
+)
+from kernelforge_engine.records import Capture, Card, Outcome
+from kernelforge_server.cli.capture import capture_line
+from kernelforge_server.cli.measure import fallback_lines
+from kernelforge_server.cli.optimize import DEFAULT_BUDGET, BudgetOption, report_line
+from kernelforge_server.cli.options import JsonOption, ProjectOption
+from kernelforge_server.cli.session import NOTHING_FASTER, Session
+from kernelforge_server.cli.tables import measurement_table, report_table
+from kernelforge_tools.entries import absolute
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+FOLDER = Path(".demo")
+
+
+class DemoDevice(StrEnum):
+    """Where the demo runs."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+EXAMPLE = {DemoDevice.CPU: "sentence_encoder.py", DemoDevice.CUDA: "vae_decoder.py"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """Everything a demo run produced; `cast` and `measurement` exist if something was faster."""
+
+    capture: Capture
+    cards: tuple[Card, ...]
+    report: OptimizeReport
+    cast: CastSummary | None = None
+    measurement: Measurement | None = None
+
+
+def demo(
+    device: Annotated[DemoDevice, typer.Option(help="Where the model runs.")] = DemoDevice.CPU,
+    budget: BudgetOption = DEFAULT_BUDGET,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Capture a bundled model, optimize it, export a cast and measure the model with it."""
+    folder = absolute(project or FOLDER)
+    session = Session(project=folder, as_json=as_json)
+    file = EXAMPLES / EXAMPLE[device]
+    if not as_json:
+        session.console.print(f"Model: {file}\nProject: {folder}")
+
+    async def work(engine: Engine) -> Demo:
+        return await _demo(engine, session, file, device, budget)
+
+    done = session.run(work)
+    if as_json:
+        session.emit(_document(done))
+    else:
+        _show(session, done)
+    if not done.report.faster:
+        raise typer.Exit(NOTHING_FASTER)
+
+
+async def _demo(engine: Engine, session: Session, file: Path, device: str, budget: int) -> Demo:
+    with session.progress("capture ") as notice:
+        capture = await engine.capture(CaptureRequest(file=file, device=device), notice)
+    cards = await engine.cards(capture.id)
+    with session.progress("optimize") as notice:
+        report = await engine.optimize(capture.id, budget=budget, notice=notice)
+    if not report.faster:
+        return Demo(capture=capture, cards=cards, report=report)
+    path = absolute(session.project or FOLDER) / f"{file.stem}.cast"
+    winners = [row.node_id for row in report.rows if row.outcome == Outcome.FASTER]
+    with session.progress("export  "):
+        cast = await engine.export(
+            path, node_ids=tuple(node for node in winners if node), overwrite=True
+        )
+    with session.progress("measure ") as notice:
+        measurement = await engine.measure(
+            MeasureRequest(file=file, cast=path, device=device), notice
+        )
+    return Demo(capture=capture, cards=cards, report=report, cast=cast, measurement=measurement)
+
+
+def _document(done: Demo) -> dict[str, object]:
+    return {
+        "capture": codec.dump(done.capture),
+        "report": codec.dump(done.report),
+        "cast": codec.dump(done.cast) if done.cast else None,
+        "measurement": codec.dump(done.measurement) if done.measurement else None,
+    }
+
+
+def _show(session: Session, done: Demo) -> None:
+    console = session.console
+    console.print(capture_line(done.capture, done.cards))
+    console.print(report_table(done.report))
+    console.print(report_line(done.report))
+    if done.cast is None or done.measurement is None:
+        console.print("Nothing was faster than eager on this machine, so nothing was exported.")
+        return
+    console.print(measurement_table(done.measurement))
+    for line in fallback_lines(done.measurement):
+        console.print(line, style="dim")
+    console.print(f"\nCast: {done.cast.path}\nTo use it:\n\n{done.cast.load}")

@@ -1,0 +1,47 @@
+"""`kernelforge doctor`: what works on this machine."""
+
+import platform
+
+import typer
+from rich.table import Table
+
+from kernelforge_engine import codec
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import EngineStatus
+from kernelforge_server.cli.options import JsonOption, ProjectOption
+from kernelforge_server.cli.session import Session
+from kernelforge_server.cli.tables import GOOD, table
+
+
+def doctor(project: ProjectOption = None, as_json: JsonOption = False) -> None:
+    """Check which devices kernels can be written for, and what stands in the way."""
+    session = Session(project=project, as_json=as_json)
+
+    async def work(engine: Engine) -> EngineStatus:
+        with session.progress("probing devices"):
+            return await engine.status()
+
+    status = session.run(work)
+    if as_json:
+        session.emit({**codec.dump(status), "python_version": platform.python_version()})
+    else:
+        session.console.print(
+            f"Kernel Forge {status.version}, Python {platform.python_version()}, torch "
+            f"{status.torch_version}, project {status.project}"
+        )
+        session.console.print(_devices(status))
+    if not any(device.usable for device in status.devices):
+        raise typer.Exit(1)
+
+
+def _devices(status: EngineStatus) -> Table:
+    made = table("backend", "device", "usable", "detail")
+    for device in status.devices:
+        made.add_row(
+            device.backend,
+            device.name,
+            "yes" if device.usable else "no",
+            device.detail,
+            style=GOOD if device.usable else None,
+        )
+    return made

@@ -1,0 +1,57 @@
+"""`kernelforge measure`: a whole model with and without a cast."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelforge_engine import codec
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import Measurement, MeasureRequest
+from kernelforge_server.cli.options import (
+    DeviceOption,
+    EntryArgument,
+    InputsOption,
+    JsonOption,
+    ProjectOption,
+)
+from kernelforge_server.cli.session import Session
+from kernelforge_server.cli.tables import measurement_table
+from kernelforge_tools.entries import absolute, split_entry
+
+
+def measure(
+    entry: EntryArgument,
+    cast: Annotated[Path, typer.Option(metavar="X.cast", help="The cast to try.")],
+    inputs: InputsOption = "make_inputs",
+    device: DeviceOption = "cpu",
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare a whole model with and without a cast, on its own example inputs."""
+    session = Session(project=project, as_json=as_json)
+    file, factory = split_entry(entry)
+    request = MeasureRequest(
+        file=file, cast=absolute(cast), factory=factory, inputs=inputs, device=device
+    )
+
+    async def work(engine: Engine) -> Measurement:
+        with session.progress("measure") as notice:
+            return await engine.measure(request, notice)
+
+    measured = session.run(work)
+    if as_json:
+        session.emit(codec.dump(measured))
+        return
+    session.console.print(measurement_table(measured))
+    for line in fallback_lines(measured):
+        session.console.print(line)
+
+
+def fallback_lines(measured: Measurement) -> list[str]:
+    """Which calls stayed eager, and why."""
+    return [
+        f"eager: {operator}, {count} calls: {reason}"
+        for operator, reasons in measured.fallbacks.items()
+        for reason, count in reasons.items()
+    ]

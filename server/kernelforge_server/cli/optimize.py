@@ -1,0 +1,47 @@
+"""`kernelforge optimize`: try library kernels along the search."""
+
+from typing import Annotated
+
+import typer
+
+from kernelforge_engine import codec
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import OptimizeReport
+from kernelforge_server.cli.options import CaptureOption, JsonOption, ProjectOption
+from kernelforge_server.cli.session import NOTHING_FASTER, Session
+from kernelforge_server.cli.tables import report_table
+
+BudgetOption = Annotated[int, typer.Option(min=1, help="Proposals in all.")]
+DEFAULT_BUDGET = 24
+
+
+def optimize(
+    budget: BudgetOption = DEFAULT_BUDGET,
+    capture_id: CaptureOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Propose library kernels for a capture, validate and time them. No model writes anything."""
+    session = Session(project=project, as_json=as_json)
+
+    async def work(engine: Engine) -> OptimizeReport:
+        with session.progress("optimize") as notice:
+            return await engine.optimize(capture_id, budget=budget, notice=notice)
+
+    report = session.run(work)
+    if as_json:
+        session.emit(codec.dump(report))
+    else:
+        session.console.print(report_table(report))
+        session.console.print(report_line(report))
+    if not report.faster:
+        raise typer.Exit(NOTHING_FASTER)
+
+
+def report_line(report: OptimizeReport) -> str:
+    """What a run did, in one line."""
+    refused = ", ".join(f"{count} {status}" for status, count in report.refused.items())
+    return (
+        f"{report.proposals} proposals: {report.valid} valid, {report.faster} faster than eager"
+        f"{f', refused: {refused}' if refused else ''}."
+    )

@@ -1,0 +1,59 @@
+"""`kernelforge tree`: the revision tree of a variant."""
+
+from rich.text import Text
+from rich.tree import Tree
+
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import Attempt
+from kernelforge_engine.records import Node, Outcome
+from kernelforge_server.cli.options import JsonOption, ProjectOption, VariantOption
+from kernelforge_server.cli.session import Session
+from kernelforge_server.cli.tables import GOOD, interval, microseconds
+from kernelforge_tools.views import AttemptRow, NodeRow
+
+
+def tree(
+    variant: VariantOption, project: ProjectOption = None, as_json: JsonOption = False
+) -> None:
+    """Show every node of a variant with its timing, and the proposals that failed."""
+    session = Session(project=project, as_json=as_json)
+
+    async def work(engine: Engine) -> tuple[tuple[Node, ...], tuple[Attempt, ...]]:
+        found = await engine.variant(variant)
+        return await engine.tree(found.id), await engine.attempts(found.id)
+
+    nodes, attempts = session.run(work)
+    if as_json:
+        session.emit(
+            {
+                "variant_id": variant,
+                "nodes": [NodeRow.of(node).model_dump() for node in nodes],
+                "attempts": [AttemptRow.of(attempt).model_dump() for attempt in attempts],
+            }
+        )
+    else:
+        session.console.print(_drawn(variant, nodes, attempts))
+
+
+def _drawn(variant: str, nodes: tuple[Node, ...], attempts: tuple[Attempt, ...]) -> Tree:
+    drawing = Tree(f"{variant}: {len(nodes)} nodes, {len(attempts)} failed proposals")
+    branches: dict[str | None, Tree] = {None: drawing}
+    for node in nodes:
+        branches[node.id] = branches[node.parent_id].add(_line(node))
+    for attempt in attempts:
+        text = f"{attempt.id} {attempt.verdict.status}: {attempt.verdict.reason}"
+        branches[attempt.parent_id].add(Text(text, style="dim"))
+    return drawing
+
+
+def _line(node: Node) -> Text:
+    parts = [node.id, node.label, f"{node.visits} visits"]
+    if timing := node.timing:
+        parts += [
+            timing.outcome,
+            interval(timing.speedup, timing.low, timing.high),
+            microseconds(timing.candidate_us),
+        ]
+    parts += [node.author, node.note]
+    faster = node.timing is not None and node.timing.outcome == Outcome.FASTER
+    return Text("  ".join(part for part in parts if part), style=GOOD if faster else "")

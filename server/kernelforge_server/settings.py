@@ -1,0 +1,47 @@
+"""Where things are and what children may see; the one module that reads the environment."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from kernelforge_engine.exchanges import Settings
+
+PROJECT = ".kernelforge"
+INHERITED = frozenset({
+    "PATH", "HOME", "LANG", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "CC", "CXX", "USER",
+})  # fmt: skip
+INHERITED_PREFIXES = (
+    "LC_", "CUDA_", "NVIDIA_", "OMP_", "MKL_", "OPENBLAS_", "TORCH_", "PYTORCH_", "HF_",
+    "TRANSFORMERS_", "KERNELFORGE_", "XDG_",
+)  # fmt: skip
+SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD")
+
+
+def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of one process: an option wins over the environment, that over the defaults."""
+    folder = project or Path(environ.get("KERNELFORGE_PROJECT") or PROJECT)
+    return Settings(
+        project=folder.expanduser().absolute(),
+        environment=child_environment(environ),
+        cache=_cache(environ),
+    )
+
+
+def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What children get: what compilers, CUDA and model code need, and never a credential."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if (name in INHERITED or name.startswith(INHERITED_PREFIXES)) and not name.endswith(SECRET)
+    }
+    # ninja and its like are installed beside the interpreter, which need not be on the PATH.
+    beside = str(Path(sys.executable).parent)
+    return {**kept, "PATH": os.pathsep.join([beside, kept.get("PATH", os.defpath)])}
+
+
+def _cache(environ: Mapping[str, str]) -> Path:
+    if chosen := environ.get("KERNELFORGE_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    base = environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "kernelforge"

@@ -1,0 +1,40 @@
+"""What clients see of the tools before any is called."""
+
+import json
+import re
+
+import pytest
+
+from kernelforge_tools import guide
+from kernelforge_tools.registry import tools
+
+TOOLS = {tool.name: tool for tool in tools()}
+
+
+def test_the_tools_the_product_is_named_by_are_all_there():
+    assert set(TOOLS) == {
+        "capture_model", "list_cards", "get_card", "mcts_select", "compile_and_validate",
+        "benchmark", "get_node", "export_cast", "get_status", "wait_job",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_tool_fits_the_limits_of_every_client(name):
+    tool = TOOLS[name]
+    assert re.fullmatch(r"[a-z_]{1,24}", name)
+    assert 100 < len(tool.description) < 1200
+    assert tool.output_schema is not None
+    assert tool.parameters["additionalProperties"] is False
+    hints = tool.annotations.model_dump(exclude={"title"})
+    assert all(isinstance(hint, bool) for hint in hints.values()), hints
+
+
+def test_what_an_agent_reads_before_its_first_call_is_short():
+    read = sum(len(json.dumps(t.parameters)) + len(t.description) for t in TOOLS.values())
+    assert read < 12_000
+    assert len(guide.LOOP.encode()) < 2048
+
+
+def test_the_guide_names_no_tool_that_does_not_exist():
+    called = set(re.findall(r"`([a-z_]+)\(", guide.TEXT))
+    assert called - set(TOOLS) <= {"ceil_div", "next_pow2"}

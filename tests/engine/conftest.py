@@ -1,0 +1,87 @@
+"""A real engine on a real captured model, shared by the tests of a module."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import CaptureRequest, Proposal, Settings, Submission
+from kernelforge_engine.records import Variant
+
+CACHE = Path.home() / ".cache" / "kernelforge"
+
+BACKENDS = [
+    pytest.param("cpu"),
+    pytest.param("cuda", marks=pytest.mark.gpu),
+]
+
+
+def settings(project: Path, **changes) -> Settings:
+    return Settings(
+        **{"project": project, "environment": dict(os.environ), "cache": CACHE, **changes}
+    )
+
+
+def silent(_progress) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Forge:
+    """An engine with a capture in it."""
+
+    engine: Engine
+    variants: dict[str, Variant]
+
+    async def submit(self, operator: str, text: str, **more) -> Submission:
+        proposal = Proposal(text=text, variant_id=self.variants[operator].id, **more)
+        return await self.engine.submit(proposal, silent)
+
+
+async def captured(engine: Engine, file: Path, device: str) -> Forge:
+    capture = await engine.capture(CaptureRequest(file=file, device=device), silent)
+    cards = await engine.cards(capture.id)
+    return Forge(engine, {v.call.name: v for c in cards for v in c.variants if v.target})
+
+
+@pytest.fixture(scope="session")
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory):
+    """One of each kind: elementwise, in place, a reduction, an index, a channels-last image."""
+    file = tmp_path_factory.mktemp("model") / "model.py"
+    file.write_text(
+        """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x, index):
+        y = torch.nn.functional.gelu(x)
+        y = torch.nn.functional.layer_norm(y, (64,))
+        z = torch.relu(x + y)
+        z.mul_(y)
+        return torch.softmax(z, -1) + torch.nn.functional.embedding(index, x).mean()
+
+
+def make_model():
+    return Model()
+
+
+def make_inputs():
+    torch.manual_seed(0)
+    return torch.randn(48, 64), torch.tensor([3, 1, 2])
+"""
+    )
+    return file
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+async def forge(request, tmp_path_factory, model_file):
+    async with Engine.open(settings(tmp_path_factory.mktemp("project"))) as engine:
+        yield await captured(engine, model_file, request.param)

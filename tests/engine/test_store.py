@@ -1,0 +1,213 @@
+"""The project folder: what survives, what is refused, and in which words."""
+
+import sqlite3
+
+import pytest
+
+from kernelforge_engine.errors import KernelForgeError, SchemaTooNew, StoreUnavailable, UnknownId
+from kernelforge_engine.pool.orders import Sighting
+from kernelforge_engine.records import (
+    Argument,
+    Call,
+    Capture,
+    LaunchPlan,
+    Lease,
+    Outcome,
+    OutputSpec,
+    Source,
+    Status,
+    TensorSpec,
+    Timing,
+    Verdict,
+)
+from kernelforge_engine.store.captures import Captures
+from kernelforge_engine.store.database import Database
+from kernelforge_engine.store.trees import Filing, Trees
+
+CAPTURE = Capture(
+    id="",
+    file="model.py",
+    factory="make_model",
+    inputs="make_inputs",
+    device="cpu",
+    device_name="a processor",
+    torch_version="2.13.0",
+    wall_us=100.0,
+    busy_us=80.0,
+    calls=3,
+    output_drift=0.0,
+    created_at=1.0,
+)
+
+
+def sighting(word=1, share=0.5):
+    tensor = TensorSpec(dtype="float32", shape=(2, 3), stride=(3, 1), device="cpu")
+    return Sighting(
+        call=Call(
+            operator="aten::relu",
+            overload="",
+            words=(word, 2**64 - 1),
+            arguments=(Argument(name="self", value={"tensor": 0}),),
+            inputs=(tensor,),
+            outputs=(OutputSpec(tensor=tensor),),
+        ),
+        calls=2,
+        eager_us=10.0,
+        share=share,
+        floor_us=1.0,
+        module="",
+        target=True,
+        reason=None,
+        examples=(("blob",),),
+    )
+
+
+def filing(variant_id, parent_id, lease_id=None, status=Status.VALID):
+    return Filing(
+        variant_id=variant_id,
+        parent_id=parent_id,
+        lease_id=lease_id,
+        source=Source(
+            text="text", backend="cpu", plan=LaunchPlan(lets=(), launches=()), digest="d"
+        ),
+        author="author",
+        note="note",
+        verdict=Verdict(status=status, reason="because"),
+        artifact_digest="a",
+        at=2.0,
+    )
+
+
+TIMING = Timing(
+    outcome=Outcome.FASTER,
+    speedup=2.0,
+    low=1.9,
+    high=2.1,
+    eager_us=10.0,
+    candidate_us=5.0,
+    scope="O",
+)
+
+
+async def test_a_capture_comes_back_whole_after_reopening(tmp_path):
+    async with Database.open(tmp_path, None) as database:
+        capture = await Captures(database).add(CAPTURE, [sighting(1, 0.2), sighting(2, 0.7)])
+    async with Database.open(tmp_path, None) as database:
+        captures = Captures(database)
+        assert await captures.get(None) == capture
+        (card,) = await captures.cards(capture.id)
+        assert (card.operator, card.calls, card.headroom) == ("aten::relu", 4, 10.0)
+        assert [v.call.words[0] for v in card.variants] == [2, 1]
+        assert await captures.variant(card.variants[0].id) == card.variants[0]
+
+
+async def test_a_second_capture_finds_the_variants_of_the_first(tmp_path):
+    async with Database.open(tmp_path, None) as database:
+        captures = Captures(database)
+        first = await captures.add(CAPTURE, [sighting(1)])
+        second = await captures.add(CAPTURE, [sighting(1), sighting(2)])
+        before = {v.id for c in await captures.cards(first.id) for v in c.variants}
+        after = {v.id for c in await captures.cards(second.id) for v in c.variants}
+        assert before < after
+
+
+async def test_a_node_adds_its_visit_to_every_ancestor_once(tmp_path):
+    async with Database.open(tmp_path, None) as database:
+        await Captures(database).add(CAPTURE, [sighting()])
+        trees = Trees(database)
+        root = await trees.root("v1", 1.0)
+        child = await trees.file_node(filing("v1", root.id))
+        grandchild = await trees.file_node(filing("v1", child.id))
+        for timed in (child, grandchild, grandchild):
+            await trees.file_timing(timed.id, TIMING)
+        assert [n.visits for n in await trees.nodes("v1")] == [3, 2, 1]
+
+
+async def test_a_lease_is_a_virtual_visit_until_it_expires(tmp_path):
+    async with Database.open(tmp_path, None) as database:
+        await Captures(database).add(CAPTURE, [sighting()])
+        trees = Trees(database)
+        root = await trees.root("v1", 1.0)
+        lease = Lease(
+            id="", variant_id="v1", parent_id=root.id, holder="me", policy="log", expires_at=100.0
+        )
+        lease = await trees.lease(lease)
+        assert (await trees.snapshot("v1", 10.0, 50.0))[0].pending == 1
+        assert (await trees.snapshot("v1", 10.0, 100.0))[0].pending == 0
+        with pytest.raises(KernelForgeError, match="has expired"):
+            await trees.open_lease(lease.id, 100.0)
+
+
+async def test_a_used_lease_cannot_be_used_again(tmp_path):
+    async with Database.open(tmp_path, None) as database:
+        await Captures(database).add(CAPTURE, [sighting()])
+        trees = Trees(database)
+        root = await trees.root("v1", 1.0)
+        lease = await trees.lease(
+            Lease(
+                id="",
+                variant_id="v1",
+                parent_id=root.id,
+                holder="me",
+                policy="log",
+                expires_at=100.0,
+            )
+        )
+        await trees.file_attempt(filing("v1", root.id, lease.id, Status.WRONG_VALUES))
+        assert (await trees.open_lease(lease.id, 3.0)).id == lease.id
+        await trees.file_node(filing("v1", root.id, lease.id))
+        with pytest.raises(KernelForgeError, match="been used"):
+            await trees.open_lease(lease.id, 3.0)
+
+
+async def half_a_transaction(database):
+    async with database.transaction():
+        await database.insert("INSERT INTO captures (record, created_at) VALUES ('{}', ?)", (1.0,))
+        raise ZeroDivisionError
+
+
+async def fill(captures):
+    for number in range(10_000):
+        await captures.add(CAPTURE, [sighting(number)])
+
+
+async def test_nothing_of_a_failed_transaction_is_kept(tmp_path):
+    async with Database.open(tmp_path, None) as database:
+        with pytest.raises(ZeroDivisionError):
+            await half_a_transaction(database)
+        assert await Captures(database).all() == ()
+
+
+async def test_a_full_disk_is_named_and_loses_nothing(tmp_path):
+    async with Database.open(tmp_path, 200_000) as database:
+        captures = Captures(database)
+        with pytest.raises(StoreUnavailable, match="full"):
+            await fill(captures)
+        filed = await captures.all()
+    async with Database.open(tmp_path, None) as database:
+        assert await Captures(database).all() == filed != ()
+
+
+async def test_a_project_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreUnavailable, match="choose another folder with --project"):
+        async with Database.open(tmp_path / "file" / "project", None):
+            pass
+
+
+async def test_a_newer_schema_is_left_alone(tmp_path):
+    async with Database.open(tmp_path, None):
+        pass
+    with sqlite3.connect(tmp_path / "forge.db") as connection:
+        connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    with pytest.raises(SchemaTooNew, match="upgrade"):
+        async with Database.open(tmp_path, None):
+            pass
+
+
+@pytest.mark.parametrize("text", ["v", "x1", "v1; DROP TABLE nodes", "v-1", "", "v99", "v²"])
+async def test_an_id_that_names_nothing_says_where_ids_come_from(tmp_path, text):
+    async with Database.open(tmp_path, None) as database:
+        with pytest.raises(UnknownId, match="Next: get_card"):
+            await Captures(database).variant(text)

@@ -1,0 +1,127 @@
+"""An agent's whole loop, through the official client and a real server process."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+from mcp import StdioServerParameters
+from mcp.client import Client
+
+RELU = """\
+/* kernelforge
+[[launch]]
+kernel = "rectify"
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+extern "C" void rectify(const float* x, float* y, long long n) {
+  for (long long i = 0; i < n; ++i) y[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
+"""
+WRONG = RELU.replace("0.0f : x[i]", "0.0f : 1.01f * x[i]")
+BROKEN = RELU.replace("long long n", "long long n, int surplus")
+
+
+@pytest.fixture
+def server(tmp_path, python_command) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=python_command[0],
+        args=[*python_command[1:], "mcp", "--project", str(tmp_path / "project")],
+        cwd=str(tmp_path),
+    )
+
+
+class Agent:
+    """Calls tools and insists on what every answer must be."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.progress: list[str] = []
+
+    async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        answer = await self.client.call_tool(tool, arguments, progress_callback=self._progress)
+        text = answer.content[0].text
+        assert not answer.is_error, text
+        assert json.loads(text) == answer.structured_content
+        assert len(text) < 6_000
+        found: dict[str, Any] = answer.structured_content
+        while found["status"] == "running":
+            found = await self.call("wait_job", job_id=found["job_id"], wait_s=60)
+        return found
+
+    async def _progress(self, _done: float, _total: float | None, message: str | None) -> None:
+        self.progress.append(message or "")
+
+
+async def _captured_relu(agent: Agent, entry: str) -> str:
+    captured = await agent.call("capture_model", entry=entry, wait_s=0)
+    assert captured["status"] == "ok"
+    assert all(message.startswith("j1: ") for message in agent.progress)
+    cards = (await agent.call("list_cards"))["data"]["cards"]
+    relu = next(card for card in cards if card["operator"] == "aten::relu")
+    shown = (await agent.call("get_card", card_id=relu["id"], sections=["format"]))["data"]
+    assert [b["name"] for b in shown["header"]["buffers"]] == ["in0", "out0"]
+    assert shown["header"]["buffers"][0]["tensor"] == "f32[16, 256]"
+    assert "## Candidate format" in shown["format"]
+    return shown["header"]["variant_id"]
+
+
+async def _valid_node(agent: Agent, variant: str) -> str:
+    lease = (await agent.call("mcts_select", variant_id=variant))["data"]["lease_id"]
+    under = {"variant_id": variant, "lease_id": lease}
+    refused = await agent.call("compile_and_validate", source=BROKEN, **under)
+    assert refused["status"] == "compile_failed"
+    assert "args" in refused["data"]["log"]
+    wrong = await agent.call("compile_and_validate", source=WRONG, **under)
+    assert wrong["status"] == "wrong_values"
+    valid = await agent.call("compile_and_validate", source=RELU, note="one loop", **under)
+    assert valid["status"] == "valid"
+    return valid["data"]["node_id"]
+
+
+async def _found_faster(agent: Agent, node: str) -> None:
+    for _ in range(3):  # on a busy machine a timing may be inconclusive
+        timed = await agent.call("benchmark", node_id=node)
+        assert timed["data"]["node_id"] == node
+        if timed["status"] == "faster":
+            return
+    pytest.fail(timed["summary"])
+
+
+async def test_an_agent_gets_from_a_model_to_a_cast(server, user_projects, tmp_path):
+    async with Client(server) as client:
+        agent = Agent(client)
+        variant = await _captured_relu(agent, str(user_projects / "small_mlp" / "model.py"))
+        node = await _valid_node(agent, variant)
+        await _found_faster(agent, node)
+        detail = await agent.call("get_node", node_id=node, sections=["source", "lineage"])
+        assert detail["data"]["source"] == RELU
+        assert len(detail["data"]["lineage"]) == 2
+        again = await agent.call("mcts_select", variant_id=variant)
+        assert {n["id"] for n in again["data"]["tried"]} <= {node}
+
+        path = tmp_path / "model.cast"
+        exported = (await agent.call("export_cast", path=str(path)))["data"]
+        assert path.stat().st_size == exported["bytes"]
+        assert [e["node_id"] for e in exported["entries"]] == [node]
+        status = (await agent.call("get_status"))["data"]
+        assert (status["captures"], status["nodes"], status["running_jobs"]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_cancelled_call_leaves_its_job_to_be_found_again(server, user_projects, mode):
+    arguments = {"entry": str(user_projects / "small_mlp" / "model.py")}
+    async with Client(server, mode=mode) as client:
+        agent = Agent(client)
+        with anyio.CancelScope() as patience:
+
+            async def give_up(*_: object) -> None:
+                patience.cancel()
+
+            await client.call_tool("capture_model", arguments, progress_callback=give_up)
+        assert patience.cancelled_caught
+        found = await client.call_tool("capture_model", {**arguments, "wait_s": 0})
+        assert found.structured_content["status"] == "running"
+        assert found.structured_content["job_id"] == "j1"
+        ended = await agent.call("wait_job", job_id="j1", wait_s=120)
+        assert ended["data"]["capture_id"] == "c1"

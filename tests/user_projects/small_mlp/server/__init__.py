@@ -1,0 +1,4 @@
+"""The user's own server package."""
+
+WIDTH = 64
+HIDDEN = 256

@@ -1,0 +1,47 @@
+"""What every tool answers: one shape, the same object as structured output and as text."""
+
+import json
+from typing import Any, Generic, TypeVar
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+
+
+class View(BaseModel):
+    """Something shown to an agent; absent facts are left out instead of being null."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Answer(View, Generic[T]):
+    """The result of a tool call."""
+
+    status: str
+    """`ok`, `running`, or what was found: a verdict status or a timing outcome."""
+    summary: str
+    """One sentence on what happened."""
+    data: T | None = None
+    next: list[str] = Field(default_factory=list)
+    """Calls that make sense now."""
+    job_id: str | None = None
+    """Set while the work goes on: pass it to wait_job."""
+
+
+def plain(answer: Answer[Any]) -> dict[str, Any]:
+    """An answer as JSON values, without absent facts."""
+    return answer.model_dump(mode="json", exclude_none=True)
+
+
+def result(answer: Answer[Any]) -> CallToolResult:
+    """An answer as the wire carries it: some clients read only the text, some only the object."""
+    content = plain(answer)
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content)
+
+
+def call(tool: str, **arguments: object) -> str:
+    """A tool call as `next` shows it."""
+    given = ", ".join(f"{name}={json.dumps(value)}" for name, value in arguments.items())
+    return f"{tool}({given})"

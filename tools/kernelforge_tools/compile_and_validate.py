@@ -1,0 +1,102 @@
+"""The tool that judges a candidate."""
+
+from typing import Annotated
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import Notice, Proposal, Submission
+from kernelforge_engine.records import Json
+from kernelforge_tools.answer import Answer, View, call
+from kernelforge_tools.caller import caller
+from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
+
+MAX_LOG_CHARS = 3000
+
+
+class VerdictView(View):
+    """What the engine found; `evidence` names draws, rules and ratios, never values."""
+
+    reason: str
+    log: str | None = None
+    evidence: dict[str, Json] | None = None
+    node_id: str | None = None
+    attempt_id: str | None = None
+
+
+async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a proposal
+    ctx: Context[Engine],
+    variant_id: str,
+    source: Annotated[
+        str, Field(description="the whole file: launch header, then device code", min_length=1)
+    ],
+    lease_id: Annotated[str | None, Field(description="from mcts_select")] = None,
+    parent_id: Annotated[
+        str | None, Field(description="without a lease: the node this revises; default eager")
+    ] = None,
+    note: Annotated[str, Field(description="the idea in one line", max_length=500)] = "",
+    wait_s: Wait = DEFAULT_WAIT_S,
+) -> Answer[VerdictView]:
+    """Compile a candidate and check it against eager and float64 on captured and fresh tensors.
+
+    The status is the verdict: valid (it became a node: benchmark it), rejected_source (header),
+    compile_failed, launch_failed, crashed, timed_out, wrong_structure, wrong_values,
+    memory_violation, mutated_input or nondeterministic. Each verdict but valid comes with a reason
+    and, where there is one, a log; none of them is an error: mend the source and submit it again
+    under the same lease. The format is in get_card(sections=["format"]).
+    """
+    proposal = Proposal(
+        text=source,
+        variant_id=variant_id,
+        lease_id=lease_id,
+        parent_id=parent_id,
+        author=caller(ctx),
+        note=note,
+    )
+
+    async def work(engine: Engine, notice: Notice) -> Answer[VerdictView]:
+        return judged(proposal, await engine.submit(proposal, notice))
+
+    arguments = {
+        "variant_id": variant_id,
+        "source": source,
+        "lease_id": lease_id,
+        "parent_id": parent_id,
+        "note": note,
+    }
+    return await slow(ctx, "compile_and_validate", arguments, wait_s, work)
+
+
+def judged(proposal: Proposal, submission: Submission) -> Answer[VerdictView]:
+    """The answer to a proposal."""
+    verdict, node = submission.verdict, submission.node
+    if node:
+        following = [call("benchmark", node_id=node.id)]
+        summary = f"Valid: it is node {node.id} ({node.label})."
+    else:
+        following = [_again(proposal), call("mcts_select", variant_id=proposal.variant_id)]
+        summary = f"{verdict.status}: {verdict.reason}"
+    return Answer(
+        status=verdict.status,
+        summary=summary,
+        data=VerdictView(
+            reason=verdict.reason,
+            log=_cut(verdict.log) or None,
+            evidence=verdict.evidence or None,
+            node_id=node.id if node else None,
+            attempt_id=submission.attempt_id,
+        ),
+        next=following,
+    )
+
+
+def _again(proposal: Proposal) -> str:
+    under = {"lease_id": proposal.lease_id, "parent_id": proposal.parent_id}
+    given = {name: value for name, value in under.items() if value}
+    return call("compile_and_validate", variant_id=proposal.variant_id, source="(mended)", **given)
+
+
+def _cut(log: str) -> str:
+    rest = len(log) - MAX_LOG_CHARS
+    return log if rest <= 0 else f"{log[:MAX_LOG_CHARS]}\n(cut: {rest} more characters)"

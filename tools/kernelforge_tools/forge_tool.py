@@ -1,0 +1,69 @@
+"""A tool of the SDK that refuses unknown arguments, words its errors and answers compactly."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
+from mcp.types import ToolAnnotations
+from pydantic import ConfigDict
+
+from kernelforge_tools.answer import Answer, result
+from kernelforge_tools.failures import tool_error
+
+
+class ForgeTool(Tool):
+    """One tool. The SDK alone would drop a misspelled argument without a word."""
+
+    async def run(
+        self,
+        arguments: dict[str, Any],
+        context: Context[Any, Any],
+        convert_result: bool = False,
+    ) -> Any:
+        """The answer to a call, as the wire carries it when `convert_result` is set.
+
+        Raises:
+            ToolError: with a text for the agent.
+        """
+        try:
+            answer = await super().run(arguments, context)
+        except ToolError as raised:
+            accepted = list(self.fn_metadata.arg_model.model_fields)
+            raise tool_error(self.name, accepted, raised) from raised.__cause__
+        return result(answer) if convert_result else answer
+
+
+def forge_tool(
+    function: Callable[..., Awaitable[Answer[Any]]],
+    *,
+    read_only: bool,
+    destructive: bool = False,
+    idempotent: bool = False,
+) -> Tool:
+    """The tool a function describes: its name, its docstring and its annotated arguments."""
+    tool = ForgeTool.from_function(
+        function,
+        annotations=ToolAnnotations(
+            read_only_hint=read_only,
+            destructive_hint=destructive,
+            idempotent_hint=idempotent,
+            open_world_hint=False,
+        ),
+        description=inspect.getdoc(function),
+        structured_output=True,
+    )
+    strict = _strict(tool.fn_metadata.arg_model)
+    tool.fn_metadata.arg_model = strict
+    tool.parameters = strict.model_json_schema(by_alias=True)
+    return tool
+
+
+def _strict(model: type[ArgModelBase]) -> type[ArgModelBase]:
+    class Strict(model):  # type: ignore[misc, valid-type]
+        model_config = ConfigDict(extra="forbid", title=model.__name__)
+
+    return Strict

@@ -1,0 +1,102 @@
+"""The tool that shows one node."""
+
+from typing import Annotated, Literal
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.records import Json, Node, Verdict
+from kernelforge_tools.answer import Answer, View, call
+from kernelforge_tools.views import NodeRow
+
+Section = Literal["source", "verdict", "timing", "lineage"]
+
+
+class VerdictDetail(View):
+    """A verdict with the evidence it rests on."""
+
+    status: str
+    reason: str
+    log: str | None = None
+    evidence: dict[str, Json]
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> "VerdictDetail":
+        """The detail of a verdict."""
+        return cls(
+            status=verdict.status,
+            reason=verdict.reason,
+            log=verdict.log or None,
+            evidence=verdict.evidence,
+        )
+
+
+class NodeView(View):
+    """A node and the sections that were asked for."""
+
+    node: NodeRow
+    variant_id: str
+    source: str | None = None
+    verdict: VerdictDetail | None = None
+    timing_evidence: dict[str, Json] | None = None
+    lineage: list[NodeRow] | None = None
+
+
+async def get_node(
+    ctx: Context[Engine],
+    node_id: str,
+    sections: Annotated[
+        tuple[Section, ...], Field(description="parts to add to the short form")
+    ] = (),
+) -> Answer[NodeView]:
+    """Show a node of a revision tree: who wrote it, its note, visits and timing.
+
+    Sections add to that: source (the candidate file), verdict (how it was validated), timing (how
+    it was measured), lineage (its ancestors from eager down, with their timings and notes).
+    """
+    engine = ctx.request_context.lifespan_context
+    node = await engine.node(node_id)
+    return Answer(
+        status="ok",
+        summary=f"{node.id} of {node.variant_id} ({node.label}): {_outcome(node)}.",
+        data=NodeView(
+            node=NodeRow.of(node),
+            variant_id=node.variant_id,
+            source=await _source(engine, node) if "source" in sections else None,
+            verdict=_verdict(node) if "verdict" in sections else None,
+            timing_evidence=_evidence(node) if "timing" in sections else None,
+            lineage=await _lineage(engine, node) if "lineage" in sections else None,
+        ),
+        next=[
+            call("mcts_select", variant_id=node.variant_id)
+            if node.timing or node.source_digest is None
+            else call("benchmark", node_id=node.id)
+        ],
+    )
+
+
+def _outcome(node: Node) -> str:
+    if node.timing:
+        return f"{node.timing.outcome}, {node.timing.speedup:.4g}x eager"
+    return "eager itself" if node.source_digest is None else "not timed yet"
+
+
+async def _source(engine: Engine, node: Node) -> str | None:
+    return await engine.source(node.source_digest) if node.source_digest else None
+
+
+def _verdict(node: Node) -> VerdictDetail | None:
+    return VerdictDetail.of(node.verdict) if node.verdict else None
+
+
+def _evidence(node: Node) -> dict[str, Json] | None:
+    return {"scope": node.timing.scope, **node.timing.evidence} if node.timing else None
+
+
+async def _lineage(engine: Engine, node: Node) -> list[NodeRow]:
+    nodes = {n.id: n for n in await engine.tree(node.variant_id)}
+    line = [node]
+    while parent := line[-1].parent_id:
+        line.append(nodes[parent])
+    return [NodeRow.of(n) for n in reversed(line)]

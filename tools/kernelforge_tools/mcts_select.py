@@ -1,0 +1,80 @@
+"""The tool that chooses what to revise."""
+
+from typing import Annotated
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import Selection
+from kernelforge_tools.answer import Answer, View, call
+from kernelforge_tools.caller import caller
+from kernelforge_tools.views import AttemptRow, NodeRow
+
+MAX_SOURCE_CHARS = 12_000
+SHOWN = 6
+
+
+class SelectionView(View):
+    """A parent under a lease, and what was tried below it."""
+
+    lease_id: str
+    variant_id: str
+    parent: NodeRow
+    source: str | None = None
+    tried: list[NodeRow]
+    failed: list[AttemptRow]
+
+
+async def mcts_select(
+    ctx: Context[Engine],
+    variant_id: str,
+    policy: Annotated[
+        str, Field(description="log (scale-free) or paper (the published rule, in milliseconds)")
+    ] = "log",
+) -> Answer[SelectionView]:
+    """Choose the node of a variant's revision tree to revise next, and lease it.
+
+    Returns the parent with its source and timing, the children already tried (do not repeat them)
+    and the recent failures (avoid them). A parent without source is eager itself: write a first
+    version, or start from get_card(sections=["starting_points"]). Revise the parent with one idea
+    and submit it under the lease with compile_and_validate. The lease serves until a proposal
+    under it is valid, so a failed one can be mended; unused, it expires after half an hour.
+    """
+    engine = ctx.request_context.lifespan_context
+    selection = await engine.select(variant_id, holder=caller(ctx), policy=policy)
+    return Answer(
+        status="ok",
+        summary=_summary(selection),
+        data=SelectionView(
+            lease_id=selection.lease.id,
+            variant_id=variant_id,
+            parent=NodeRow.of(selection.parent),
+            source=_shown(selection),
+            tried=[NodeRow.of(n) for n in selection.children[-SHOWN:]],
+            failed=[AttemptRow.of(a) for a in selection.failed[:SHOWN]],
+        ),
+        next=[
+            call(
+                "compile_and_validate",
+                variant_id=variant_id,
+                lease_id=selection.lease.id,
+                source="...",
+                note="the idea in one line",
+            )
+        ],
+    )
+
+
+def _summary(selection: Selection) -> str:
+    parent = selection.parent
+    what = "eager itself: write a first kernel" if selection.source is None else "revise its source"
+    tried = f"{len(selection.children)} tried, {len(selection.failed)} failed below it"
+    return f"{selection.lease.id} leases {parent.id}, {what}; {tried}."
+
+
+def _shown(selection: Selection) -> str | None:
+    if selection.source is None or len(selection.source) <= MAX_SOURCE_CHARS:
+        return selection.source
+    rest = call("get_node", node_id=selection.parent.id, sections=["source"])
+    return f"{selection.source[:MAX_SOURCE_CHARS]}\n(cut; all of it: {rest})"

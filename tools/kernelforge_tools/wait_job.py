@@ -1,0 +1,21 @@
+"""The tool that waits for slow work."""
+
+from typing import Any
+
+from mcp.server.mcpserver import Context
+
+from kernelforge_engine.engine import Engine
+from kernelforge_tools.answer import Answer
+from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, settled, watched
+
+
+async def wait_job(
+    ctx: Context[Engine], job_id: str, wait_s: Wait = DEFAULT_WAIT_S
+) -> Answer[dict[str, Any]]:
+    """Wait for a job that a slow tool left running, and return what that tool would have.
+
+    Status `running` means that it still goes on: call this again. Jobs survive a cancelled or
+    timed-out call, so nothing is lost by waiting in pieces.
+    """
+    job = await ctx.request_context.lifespan_context.job(job_id)
+    return settled(await watched(ctx, job, wait_s))

@@ -1,0 +1,119 @@
+"""Slow tools: a job in the engine that outlives the request, and a request that only watches it."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
+
+import anyio
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from kernelforge_engine import codec
+from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import Job, JobState, Notice, Progress
+from kernelforge_tools.answer import Answer, call, plain
+
+T = TypeVar("T")
+
+DEFAULT_WAIT_S = 45
+MAX_WAIT_S = 300
+QUIET_S = 10.0
+TICK_S = 1.0
+
+Wait = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=MAX_WAIT_S,
+        description="Seconds to wait for the result; after that the work goes on as a job.",
+    ),
+]
+
+
+async def slow(
+    ctx: Context[Engine],
+    kind: str,
+    arguments: dict[str, Any],
+    wait_s: int,
+    work: Callable[[Engine, Notice], Awaitable[Answer[T]]],
+) -> Answer[T]:
+    """The answer of `work`, or where its job stands after `wait_s`.
+
+    The job's key is the tool with its arguments, so that the same call attaches to it again.
+    """
+    engine = ctx.request_context.lifespan_context
+
+    async def run(notice: Notice) -> dict[str, Any]:
+        return plain(await work(engine, notice))
+
+    key = codec.sha256(codec.dumps({"tool": kind, "arguments": arguments}))
+    job = await engine.start_job(kind, key, run)
+    return settled(await watched(ctx, job, wait_s))
+
+
+async def watched(ctx: Context[Engine], job: Job, wait_s: int) -> Job:
+    """The job when it has ended, or as it is after `wait_s`, with progress sent meanwhile."""
+    engine = ctx.request_context.lifespan_context
+    board = _Board(job)
+    async with anyio.create_task_group() as group:
+        group.start_soon(board.report, ctx)
+        ended = await engine.wait_job(job.id, wait_s, board.post)
+        group.cancel_scope.cancel()
+    return ended
+
+
+def settled(job: Job) -> Answer[Any]:
+    """What a tool answers for a job.
+
+    Raises:
+        ToolError: the job failed or was interrupted.
+    """
+    match job.state:
+        case JobState.DONE:
+            return Answer[Any].model_validate(job.result)
+        case JobState.RUNNING:
+            doing = f": {_words(job.progress)}" if job.progress else ""
+            return Answer[Any](
+                status="running",
+                summary=f"Job {job.id} ({job.kind}) goes on{doing}.",
+                next=[call("wait_job", job_id=job.id, wait_s=DEFAULT_WAIT_S)],
+                job_id=job.id,
+            )
+        case JobState.INTERRUPTED:
+            raise JobLost(job, f"Job {job.id} ended with the server that ran it.")
+    raise JobLost(job, job.error or f"Job {job.id} failed.")
+
+
+class JobLost(ToolError):
+    """A job without a result."""
+
+    def __init__(self, job: Job, why: str) -> None:
+        super().__init__(why if "Next:" in why else f"{why} Next: call {job.kind} again.")
+
+
+def _words(progress: Progress) -> str:
+    steps = f" ({progress.done}/{progress.total})" if progress.total > 1 else ""
+    return f"{progress.text}{steps}"
+
+
+class _Board:
+    """The last notice of a job; posted from any thread, read by the reporting task."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job.id
+        self._words = _words(job.progress) if job.progress else job.kind
+
+    def post(self, progress: Progress) -> None:
+        self._words = _words(progress)
+
+    async def report(self, ctx: Context[Engine]) -> None:
+        """Send what changed once a second, and something every ten: clients give up on silence."""
+        started = sent_at = time.monotonic()
+        sent = ""
+        while True:
+            await anyio.sleep(TICK_S)
+            now = time.monotonic()
+            if self._words != sent or now - sent_at >= QUIET_S:
+                sent, sent_at = self._words, now
+                await ctx.report_progress(round(now - started, 1), None, f"{self._job}: {sent}")

@@ -9,7 +9,7 @@ import anyio
 from anyio import to_thread
 
 from kernelforge_engine import codec
-from kernelforge_engine.errors import ChildDied, ChildRefused, NoCompiler
+from kernelforge_engine.errors import ChildDied, ChildRefused
 from kernelforge_engine.exchanges import Notice, Progress
 from kernelforge_engine.pool.child import Child
 from kernelforge_engine.pool.orders import (
@@ -24,18 +24,11 @@ from kernelforge_engine.pool.orders import (
     MeasureReply,
     Probed,
     ProbeOrder,
-    Raised,
     Report,
     Timed,
     TimeOrder,
 )
-from kernelforge_engine.pool.protocol import (
-    Build,
-    BuilderReply,
-    BuildImpossible,
-    BuildRefused,
-    Built,
-)
+from kernelforge_engine.pool.protocol import Build, BuilderReply, BuildRefused, Built, Raised
 
 BUILD_SECONDS = 180.0
 JUDGE_SECONDS = 900.0
@@ -49,7 +42,8 @@ class Children:
     """Starts, asks and ends every child of one engine.
 
     Builds run beside each other; the Judge answers one order at a time, which is also what keeps
-    two evaluations from sharing a device.
+    two evaluations from sharing a device. Children are started in the thread of the event loop,
+    because they die with the thread that started them, and waited for in others.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -69,6 +63,7 @@ class Children:
 
         Raises:
             NoCompiler: this machine has none for the backend.
+            NotWritten: there is no room for what it made.
             ChildDied, ChildTimedOut: the Builder failed twice.
         """
         async with self._building:
@@ -79,8 +74,8 @@ class Children:
                 BuilderReply,
                 BUILD_SECONDS,
             )
-        if isinstance(reply, BuildImpossible):
-            raise NoCompiler(backend=order.backend, compiler=reply.compiler, step=reply.step)
+        if isinstance(reply, Raised):
+            raise reply.error()
         answer: Built | BuildRefused = reply
         return answer
 

@@ -63,6 +63,7 @@ class Engine:
         secret: Callable[[], str] = lambda: secrets.token_hex(SECRET_BYTES),
     ) -> None:
         self._settings, self._clock, self._secret = settings, clock, secret
+        self._database = database
         self._captures, self._trees = Captures(database), Trees(database)
         self._children = Children(settings.environment)
         self._jobs = JobRunner(Jobs(database), tasks, clock)
@@ -104,6 +105,8 @@ class Engine:
                 device=request.device,
                 blobs=str(self._settings.project / "blobs"),
                 max_bytes=self._settings.max_bytes,
+                quota_bytes=self._settings.quota_bytes,
+                room_bytes=await self._database.room("another capture"),
             ),
             notice,
         )
@@ -172,6 +175,7 @@ class Engine:
     async def submit(self, proposal: Proposal, notice: Notice) -> Submission:
         """Build and judge a candidate; a valid one becomes a node."""
         await self._target(proposal.variant_id)
+        await self._database.room("another candidate")
         archs = (await self._machine()).archs
         return await self._submitter.submit(proposal, archs, notice)
 
@@ -302,5 +306,9 @@ class Engine:
 
 
 def _must_exist(path: Path) -> None:
-    if not path.is_file():
+    try:
+        found = path.is_file()
+    except OSError:  # it may not be looked at, or no file could have such a name
+        found = False
+    if not found:
         raise FileMissing(path=path)

@@ -2,14 +2,14 @@
 
 KernelForgeError
 ├── UsageError            the request cannot be carried out as written (exit code 2)
-│   ├── FileMissing, FactoryMissing, FactoryFailed, InputsRejected
+│   ├── FileMissing, ImportFailed, FactoryMissing, FactoryFailed, InputsRejected
 │   ├── UnknownId, StaleLease, BadOption, NotATarget, NothingToExport
 │   ├── NoCompiler, NoDevice
 │   └── CastRejected
 └── WorkFailed            the request was fine and the work did not finish (exit code 1)
     ├── ModelRaised, CaptureEmpty
     ├── ChildDied, ChildTimedOut, ChildRefused
-    ├── StoreUnavailable, SchemaTooNew
+    ├── StoreUnavailable, QuotaReached, SchemaTooNew, ExampleLost, NotWritten
     ├── ShimUnusable, NotInstalled
     └── MeasurementFailed
 
@@ -45,8 +45,13 @@ class FactoryMissing(UsageError):
     another one as FILE.py:function or with --inputs."""
 
 
+class ImportFailed(UsageError):
+    """{file} cannot be imported: {error}. Next: make `python {file}` work by itself, then run this
+    again."""
+
+
 class FactoryFailed(UsageError):
-    """{name}() in {file} raised {error}. Next: make `python {file}` plus a call of {name}() work
+    """{name}() in {file} {what}. Next: make `python {file}` plus a call of {name}() work
     by itself, then run this again."""
 
 
@@ -105,8 +110,8 @@ class CaptureEmpty(WorkFailed):
 
 
 class ChildDied(WorkFailed):
-    """The {role} process ended with {status} while it was asked to {task}. Next: run the same call
-    again; it starts a fresh process. Its last words: {words}"""
+    """The {role} process ended with {status} while it was asked to {task}; its last words: {words}.
+    Next: run the same call again; it starts a fresh process."""
 
 
 class ChildTimedOut(WorkFailed):
@@ -115,13 +120,27 @@ class ChildTimedOut(WorkFailed):
 
 
 class ChildRefused(WorkFailed):
-    """The {role} process could not {task}: {error}. Next: read the log named by `kernelforge
-    doctor` and report it if the input was fine."""
+    """The {role} process could not {task}: {error}. Next: run the same call again, and report
+    it with this text if it fails again and the input was fine."""
 
 
 class StoreUnavailable(WorkFailed):
     """The project folder {path} cannot be written: {why}. Next: free space or fix its permissions,
     or choose another folder with --project."""
+
+
+class QuotaReached(StoreUnavailable):
+    """The project folder {path} is full: its quota is {quota} bytes, and {need} did not fit.
+    Next: raise KERNELFORGE_QUOTA_BYTES, or choose another folder with --project."""
+
+
+class ExampleLost(WorkFailed):
+    """The example tensor {path} cannot be read: {why}. Next: delete that file if it is there, and
+    capture the model again."""
+
+
+class NotWritten(WorkFailed):
+    """{what} cannot be written to {path}: {why}. Next: {step}."""
 
 
 class SchemaTooNew(WorkFailed):

@@ -29,7 +29,8 @@ class Settings:
         environment: the whole environment of every child process.
         cache: where built shims and other rebuildable files are kept.
         max_bytes: the largest sum of example tensors a capture may store.
-        quota_bytes: the largest size the project folder may reach, or None.
+        quota_bytes: the size at which the project folder takes no more captures, candidates and
+            records, or None.
     """
 
     project: Path

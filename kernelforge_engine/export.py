@@ -1,5 +1,6 @@
 """From the best nodes of a project to a cast."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from kernelforge_engine import __version__
 from kernelforge_engine.cast.manifest import Binary, Entry, Header, write
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.codec import sha256
-from kernelforge_engine.errors import BadOption, NothingToExport, StoreUnavailable
+from kernelforge_engine.errors import BadOption, NothingToExport, NotWritten
 from kernelforge_engine.exchanges import CastSummary, OptimizeReport
 from kernelforge_engine.pool.orders import Probed
 from kernelforge_engine.records import Node, Outcome, Variant, Verdict
@@ -46,7 +47,7 @@ class Exporter:
         Raises:
             NothingToExport: no node is faster than eager.
             BadOption: the path exists, or two named nodes belong to one variant.
-            StoreUnavailable: the path cannot be written.
+            NotWritten: the path cannot be written.
         """
         _may_write(path, overwrite)
         chosen = [await self._chosen(node_id) for node_id in node_ids or await self._fastest()]
@@ -87,7 +88,8 @@ class Exporter:
             path.parent.mkdir(parents=True, exist_ok=True)
             write(path, header, entries, sources=sources, binaries=binaries)
         except OSError as error:
-            raise StoreUnavailable(path=path, why=str(error)) from error
+            step = "free space there, or choose another path"
+            raise NotWritten(what="The cast", path=path, why=error.strerror, step=step) from error
 
     def _entry(self, choice: _Chosen, binaries: dict[str, bytes]) -> Entry:
         variant, candidate = choice.variant, choice.candidate
@@ -124,7 +126,8 @@ def _binaries(candidate: Candidate, found: dict[str, bytes]) -> tuple[Binary, ..
 
 
 def _may_write(path: Path, overwrite: bool) -> None:
-    if path.exists() and not overwrite:
+    # Unlike Path.exists(), this answers for a name that no file can have: writing it will say so.
+    if os.path.lexists(path) and not overwrite:
         raise BadOption(
             field="path",
             value=str(path),

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 import anyio
 from anyio.abc import TaskGroup
 
-from kernelforge_engine.errors import KernelForgeError, WorkFailed
+from kernelforge_engine.errors import KernelForgeError, StoreUnavailable, WorkFailed
 from kernelforge_engine.exchanges import Job, JobState, Notice, Progress
+from kernelforge_engine.pool.alive import alive
 from kernelforge_engine.records import Json
 from kernelforge_engine.store.jobs import Jobs
 
@@ -25,6 +26,12 @@ class _Running:
     progress: Progress | None = None
     answered: bool = False
 
+    def end(
+        self, state: JobState, result: dict[str, Json] | None = None, error: str | None = None
+    ) -> None:
+        """Keep how it ended."""
+        self.job = replace(self.job, state=state, result=result, error=error)
+
 
 class JobRunner:
     """Runs jobs and keeps their results until they were asked for, and in the database for good."""
@@ -36,8 +43,8 @@ class JobRunner:
     async def resume(self) -> None:
         """Mark jobs whose process is gone: the same call starts them anew."""
         for job, owner in await self._jobs.running():
-            if not _alive(owner):
-                await self._jobs.interrupt(job.id)
+            if job.id not in self._running and not _owned(job, owner):
+                await self._file(replace(job, state=JobState.INTERRUPTED))
 
     async def start(self, kind: str, key: str, work: Work) -> Job:
         """Start work; while a job of the same key runs, or its result was not fetched, attach."""
@@ -54,12 +61,11 @@ class JobRunner:
             entry.progress = progress
 
         try:
-            await self._jobs.finish(entry.job.id, await work(notice))
+            entry.end(JobState.DONE, result=await work(notice))
         except KernelForgeError as error:
-            await self._jobs.fail(entry.job.id, str(error))
+            entry.end(JobState.FAILED, error=str(error))
         except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await self._jobs.interrupt(entry.job.id)
+            entry.end(JobState.INTERRUPTED)
             raise
         except Exception:
             log.exception("job %s failed", entry.job.id)
@@ -67,21 +73,32 @@ class JobRunner:
                 why=f"an unexpected error ended job {entry.job.id}",
                 step="read the server's log on standard error and report it",
             )
-            await self._jobs.fail(entry.job.id, str(trouble))
+            entry.end(JobState.FAILED, error=str(trouble))
         finally:
+            with anyio.CancelScope(shield=True):
+                await self._file(entry.job)
             entry.ended.set()
+
+    async def _file(self, job: Job) -> None:
+        """Put the end of a job on record; on a full disk its caller still gets the answer."""
+        try:
+            await self._jobs.end(job)
+        except StoreUnavailable as error:
+            log.warning("the end of job %s is not on record: %s", job.id, error)
 
     async def get(self, job_id: str) -> Job:
         """A job as it is now."""
-        job = await self._jobs.get(job_id)
         entry = self._running.get(job_id)
-        return replace(job, progress=entry.progress) if entry else job
+        if entry is not None:
+            return replace(entry.job, progress=entry.progress)
+        await self.resume()
+        return await self._jobs.get(job_id)
 
     async def wait(self, job_id: str, seconds: float, notice: Notice | None) -> Job:
         """A job when it has ended, or as it is after `seconds`; `notice` hears of its progress."""
         entry = self._running.get(job_id)
         if entry is None:
-            return await self.get(job_id)
+            return await self._wait_for_other(job_id, seconds)
         with anyio.move_on_after(seconds):
             while not entry.ended.is_set():
                 if notice and entry.progress:
@@ -92,17 +109,20 @@ class JobRunner:
         entry.answered = entry.answered or job.state != JobState.RUNNING
         return job
 
+    async def _wait_for_other(self, job_id: str, seconds: float) -> Job:
+        """`wait` for a job that another process on this project runs or ran."""
+        with anyio.move_on_after(seconds):
+            # Its end is an event in that process: here it can only be looked up.
+            while (await self.get(job_id)).state == JobState.RUNNING:  # noqa: ASYNC110
+                await anyio.sleep(1.0)
+        return await self.get(job_id)
+
     @property
     def running(self) -> int:
         """How many jobs run in this process."""
         return sum(not entry.ended.is_set() for entry in self._running.values())
 
 
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return process != os.getpid()
+def _owned(job: Job, owner: int) -> bool:
+    """Whether the process that started a job runs; this one holds its own jobs in memory."""
+    return owner != os.getpid() and alive(owner, job.created_at)

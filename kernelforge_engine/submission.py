@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from kernelforge_engine import codec
 from kernelforge_engine.children import Children
 from kernelforge_engine.errors import BadOption, MeasurementFailed, StaleLease
@@ -191,7 +193,10 @@ class Submitter:
         path = self._settings.project / "artifacts" / f"{digest}.json"
         if digest is None or not path.is_file():
             return None
-        artifact: Artifact = codec.loads(Artifact, path.read_bytes())
+        try:
+            artifact: Artifact = codec.loads(Artifact, path.read_bytes())
+        except ValidationError:
+            return None
         artifact = Artifact(**{**vars(artifact), "path": str(path.with_name(_name(artifact)))})
         usable = Path(artifact.path).is_file() and artifact.arch == arch
         return artifact if usable else None

@@ -1,10 +1,16 @@
 """What the whole suite shares."""
 
+import json
+import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -36,22 +42,141 @@ def user_projects() -> Path:
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture
-def kernelforge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The real command in a process of its own, on a project of the test's own."""
-    monkeypatch.setenv("KERNELFORGE_PROJECT", str(tmp_path / "project"))
+def command_in(folder: Path) -> Command:
+    """The real command in a process of its own, run from `folder`."""
 
     def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-m", "kernelforge_server", *map(str, arguments)],
             capture_output=True,
             text=True,
-            cwd=tmp_path,
+            cwd=folder,
             timeout=240,
             check=False,
         )
 
     return run
+
+
+@pytest.fixture
+def kernelforge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The real command, on a project of the test's own."""
+    monkeypatch.setenv("KERNELFORGE_PROJECT", str(tmp_path / "project"))
+    return command_in(tmp_path)
+
+
+RELU = """/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+extern "C" void k(const float* x, float* y, long n) {
+  for (long i = 0; i < n; ++i) y[i] = x[i] < 0.f ? 0.f : x[i];
+}
+"""
+
+
+@dataclass(frozen=True)
+class Forged:
+    """A folder with a project in .kernelforge, its one node in good.cast, and the names in it."""
+
+    folder: Path
+    run: Command
+    variant: str
+    no_target: str
+    node: str
+
+
+@pytest.fixture(scope="session")
+def forged(tmp_path_factory: pytest.TempPathFactory) -> Forged:
+    folder = tmp_path_factory.mktemp("forged")
+    run = command_in(folder)
+    (folder / "relu.cpp").write_text(RELU)
+    (folder / "model.py").write_text(
+        "import torch\n\n\ndef make_model():\n"
+        "    return lambda x: torch.relu(x) + torch.randn_like(x)\n\n\n"
+        "def make_inputs():\n    return torch.ones(8, 8)\n"
+    )
+    rows = json.loads(run("capture", "model.py", "--json").stdout)["cards"]
+    assert {row["operator"] for row in rows} >= {"aten::relu", "aten::randn_like"}
+    cards = json.loads(run("cards", "--json").stdout)["cards"]
+    ids = {card["operator"]: card["variants"][0]["id"] for card in cards}
+    variant = ids["aten::relu"]
+    evaluated = run("evaluate", "--variant", variant, "relu.cpp", "--json")
+    node = json.loads(evaluated.stdout)["node_id"]
+    exported = run("export", "-o", "good.cast", "--node", node)
+    assert exported.returncode == 0, exported.stderr
+    return Forged(folder, run, variant, ids["aten::randn_like"], node)
+
+
+@pytest.fixture(scope="session")
+def sentence() -> Callable[..., str]:
+    """What a command that failed said: one sentence with a next step, under --json a document."""
+
+    def said(ended: "subprocess.CompletedProcess[str]", code: int) -> str:
+        assert ended.returncode == code, ended
+        assert "Traceback" not in ended.stdout + ended.stderr
+        if ended.stdout:
+            assert ended.stderr == ""
+            text = str(json.loads(ended.stdout)["error"])
+        else:
+            assert ended.stderr.startswith("kernelforge: ")
+            text = ended.stderr.removeprefix("kernelforge: ").removesuffix("\n")
+        assert "\n" not in text
+        assert re.fullmatch(r".+\. Next: \S.+\S", text), text
+        return text
+
+    return said
+
+
+class Processes:
+    """What runs below a process, as the kernel shows it."""
+
+    def below(self, parent: int, words: str = "") -> list[int]:
+        """Every living descendant whose command line contains `words`."""
+        living = self._living()
+        found, parents = [], {parent}
+        while parents:
+            parents = {pid for pid, (above, _) in living.items() if above in parents}
+            found += [pid for pid in parents if words in living[pid][1]]
+        return sorted(found)
+
+    def _living(self) -> dict[int, tuple[int, str]]:
+        living = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if state not in "ZX":
+                living[int(folder.name)] = int(parent), words
+        return living
+
+    async def appears(self, words: str, *, parent: int | None = None, but: int = 0) -> int:
+        """The first descendant with `words`, other than `but`, as soon as there is one."""
+        with anyio.fail_after(60):
+            while True:
+                for pid in self.below(parent or os.getpid(), words):
+                    if pid != but:
+                        return pid
+                await anyio.sleep(0.005)
+
+    async def kill(self, pid: int) -> None:
+        """Send SIGKILL and wait for the end."""
+        os.kill(pid, signal.SIGKILL)
+        await self.gone([pid])
+
+    async def gone(self, pids: list[int]) -> None:
+        """Wait until none of these runs any more."""
+        with anyio.fail_after(60):
+            while set(pids) & set(self._living()):
+                await anyio.sleep(0.01)
+
+
+@pytest.fixture(scope="session")
+def processes() -> Processes:
+    return Processes()
 
 
 @pytest.fixture

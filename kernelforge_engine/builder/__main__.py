@@ -2,9 +2,9 @@
 
 from kernelforge_engine import codec
 from kernelforge_engine.builder.building import build
-from kernelforge_engine.errors import NoCompiler
+from kernelforge_engine.errors import KernelForgeError
 from kernelforge_engine.pool import adopt, frames
-from kernelforge_engine.pool.protocol import Build, BuildImpossible, BuildRefused, Built
+from kernelforge_engine.pool.protocol import Build, BuildRefused, Built, Raised
 
 
 def main() -> None:
@@ -14,12 +14,11 @@ def main() -> None:
     frames.send(channel, codec.dumps(_answer(order)).encode())
 
 
-def _answer(order: Build) -> Built | BuildRefused | BuildImpossible:
+def _answer(order: Build) -> Built | BuildRefused | Raised:
     try:
         return build(order)
-    except NoCompiler as missing:
-        fields = missing.fields
-        return BuildImpossible(compiler=str(fields["compiler"]), step=str(fields["step"]))
+    except KernelForgeError as error:
+        return Raised.of(error)
 
 
 if __name__ == "__main__":

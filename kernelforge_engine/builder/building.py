@@ -6,9 +6,9 @@ from pathlib import Path
 
 from kernelforge_engine.builder import contract, gate, gxx, nvcc, nvrtc, store
 from kernelforge_engine.builder.compiler import Compiler, Unit
-from kernelforge_engine.builder.confined import Report, compile_confined
+from kernelforge_engine.builder.confined import MEND, Report, compile_confined
 from kernelforge_engine.builder.log import readable
-from kernelforge_engine.errors import NoCompiler
+from kernelforge_engine.errors import NoCompiler, NotWritten
 from kernelforge_engine.pool.protocol import Build, BuildRefused, Built
 from kernelforge_engine.records import Artifact
 
@@ -22,6 +22,7 @@ def build(order: Build) -> Built | BuildRefused:
 
     Raises:
         NoCompiler: this machine has none for the backend.
+        NotWritten: the disk is full or read-only.
     """
     if reason := gate.refusal(order.text):
         return BuildRefused(log=f"error: {reason}", seconds=0.0)
@@ -32,8 +33,12 @@ def build(order: Build) -> Built | BuildRefused:
         if stored := store.find(folder, store.digest(unit, compiler)):
             return Built(artifact=stored, seconds=0.0)
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="kernelforge-", ignore_cleanup_errors=True) as work:
-        return _compiled(order, unit, compilers, Path(work), started)
+    try:
+        with tempfile.TemporaryDirectory(prefix="kernelforge-", ignore_cleanup_errors=True) as work:
+            return _compiled(order, unit, compilers, Path(work), started)
+    except OSError as error:
+        what = "The compiler's working folder"
+        raise NotWritten(what=what, path=tempfile.gettempdir(), why=error.strerror, step=MEND) from error
 
 
 def _compilers(order: Build) -> list[Compiler]:

@@ -14,12 +14,14 @@ from pathlib import Path
 
 from kernelforge_engine import codec
 from kernelforge_engine.builder.compiler import Compiled, Compiler, Unit
+from kernelforge_engine.errors import WorkFailed
 from kernelforge_engine.sandbox.limits import Limits
 from kernelforge_engine.sandbox.lock import Policy, enter
 
 WALL_SECONDS = 120.0
 LIMITS = Limits(cpu_seconds=60, address_bytes=6 << 30, file_bytes=256 << 20, open_files=256)
 ALLOWED = "60 s of processor time and 6 GiB of memory"
+MEND = "free space there, or let TMPDIR name another folder, and run the same call again"
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives",
     "/dev/urandom", "/proc/cpuinfo",
@@ -35,7 +37,24 @@ class Report:
 
 
 def compile_confined(compiler: Compiler, unit: Unit, folder: Path) -> Report:
-    """Compile with nothing readable but the system, the compiler's folders and `folder`."""
+    """Compile with nothing readable but the system, the compiler's folders and `folder`.
+
+    Raises:
+        WorkFailed: the fork could not do its work.
+    """
+    status, answer = _forked(compiler, unit, folder)
+    if answer is None:
+        return _refused(f"error: the compiler did not finish within {WALL_SECONDS:.0f} s")
+    if status < 0:
+        ending = signal.Signals(-status).name
+        return _refused(f"error: the compiler was ended by {ending}; it may use {ALLOWED}")
+    if status:
+        raise WorkFailed(why=f"the compiler could not be run in {folder}", step=MEND)
+    return codec.loads(Report, answer)
+
+
+def _forked(compiler: Compiler, unit: Unit, folder: Path) -> tuple[int, bytes | None]:
+    """How the fork ended, and what it answered; None when its time was over."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -45,13 +64,7 @@ def compile_confined(compiler: Compiler, unit: Unit, folder: Path) -> Report:
     answer = _read(reading)
     if answer is None:
         os.kill(child, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if answer is None:
-        return _refused(f"error: the compiler did not finish within {WALL_SECONDS:.0f} s")
-    if status < 0:
-        ending = signal.Signals(-status).name
-        return _refused(f"error: the compiler was ended by {ending}; it may use {ALLOWED}")
-    return codec.loads(Report, answer)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), answer
 
 
 def _inside(compiler: Compiler, unit: Unit, folder: Path, writing: int) -> int:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from kernelforge_engine import codec
 from kernelforge_engine.builder.compiler import Compiler, Unit
+from kernelforge_engine.errors import NotWritten
 from kernelforge_engine.records import Artifact
 
 
@@ -28,13 +29,25 @@ def find(folder: Path, name: str) -> Artifact | None:
 
 
 def keep(folder: Path, artifact: Artifact, product: bytes) -> None:
-    """Store an artifact; its metadata come last, so what can be found is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(Path(artifact.path), product)
-    _write(folder / f"{artifact.digest}.json", codec.dumps(artifact).encode())
+    """Store an artifact; its metadata come last, so what can be found is whole.
+
+    Raises:
+        NotWritten: the disk is full or read-only.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(Path(artifact.path), product)
+        _write(folder / f"{artifact.digest}.json", codec.dumps(artifact).encode())
+    except OSError as error:
+        step = "free space there, or choose another folder with --project or KERNELFORGE_CACHE"
+        what = "A compiled candidate"
+        raise NotWritten(what=what, path=folder, why=error.strerror, step=step) from error
 
 
 def _write(path: Path, data: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_bytes(data)
-    draft.replace(path)
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

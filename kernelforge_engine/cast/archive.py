@@ -61,8 +61,11 @@ def write(path: Path, files: Mapping[str, bytes]) -> str:
         raise CastRejected(path=path, why=str(refused), step=step) from refused
     data = _packed(entries)
     draft = path.with_name(f".{path.name}.part")
-    draft.write_bytes(data)
-    draft.replace(path)
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
     return sha256(data)
 
 

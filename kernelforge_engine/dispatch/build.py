@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from kernelforge_engine.codec import sha256
-from kernelforge_engine.errors import NoCompiler, ShimUnusable
+from kernelforge_engine.errors import NoCompiler, NotWritten, ShimUnusable
 
 NATIVE = Path(__file__).parent / "native"
 COMPILERS = ("g++", "c++", "clang++")
@@ -28,11 +28,16 @@ def library(folder: Path) -> Path:
     Raises:
         NoCompiler: it is not there and this machine has no C++ compiler.
         ShimUnusable: the compiler refused it.
+        NotWritten: the folder cannot be made or has no room.
     """
     path = folder / f"shim-{_digest()[:24]}.so"
     if not path.is_file():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _build(path)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _build(path)
+        except OSError as error:
+            step = "free space there, or let KERNELFORGE_CACHE name another folder"
+            raise NotWritten(what="The shim", path=folder, why=error.strerror, step=step) from error
     return path
 
 

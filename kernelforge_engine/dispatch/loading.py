@@ -11,9 +11,9 @@ import torch
 import kernelforge_engine
 from kernelforge_engine.cast.manifest import Binary, CastFile, Entry
 from kernelforge_engine.dispatch.shim import LoadedCode, Shim
-from kernelforge_engine.errors import NoCompiler, NotInstalled
+from kernelforge_engine.errors import NotInstalled
 from kernelforge_engine.pool.child import Child
-from kernelforge_engine.pool.protocol import Build, BuilderReply, BuildImpossible, BuildRefused
+from kernelforge_engine.pool.protocol import Build, BuilderReply, BuildRefused, Raised
 from kernelforge_engine.records import Artifact
 
 BUILD_SECONDS = 300.0
@@ -40,6 +40,7 @@ class Loader:
 
         Raises:
             NoCompiler: this machine has none.
+            NotWritten: there is no room for what they made.
             ChildDied, ChildTimedOut
         """
         orders = {self._key(e): self._order(e) for e in entries if e.backend == "cpu"}
@@ -116,8 +117,8 @@ def _built(order: Build) -> Artifact | Inactive:
     environment = {"PATH": os.pathsep.join(os.get_exec_path()), "PYTHONPATH": root}
     with Child("Builder", "kernelforge_engine.builder", environment=environment) as builder:
         reply: Any = builder.request("compile a kernel", order, BuilderReply, BUILD_SECONDS)
-    if isinstance(reply, BuildImpossible):
-        raise NoCompiler(compiler=reply.compiler, backend=order.backend, step=reply.step)
+    if isinstance(reply, Raised):
+        raise reply.error()
     if isinstance(reply, BuildRefused):
         return Inactive(reason="build", detail=reply.log)
     artifact: Artifact = reply.artifact

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from kernelforge_engine.library import elementwise, norms, rows, windows
+from kernelforge_engine.library import dots, elementwise, norms, rows, windows
 from kernelforge_engine.library.match import Offer, Site
 from kernelforge_engine.records import Call
 
@@ -13,6 +13,7 @@ FAMILIES: dict[str, Callable[[Site], Iterator[Offer]]] = {
     **rows.FAMILIES,
     **norms.FAMILIES,
     **windows.FAMILIES,
+    **dots.FAMILIES,
 }
 # Operators whose in-place form, with an underscore, is served by the same kernels.
 IN_PLACE = frozenset(elementwise.FAMILIES)
@@ -34,14 +35,14 @@ def offers(call: Call) -> tuple[Offer, ...]:
 
 
 def _ordinary(call: Call) -> bool:
-    """One output, something to compute, one device, and no writes but an in-place operator's."""
+    """Something to compute, one device, and no writes but an in-place operator's."""
     tensors = [*call.inputs, *(o.tensor for o in call.outputs)]
     writes = (0,) if call.operator.endswith("_") else ()
     return (
         len(call.inputs) > 0
-        and len(call.outputs) == 1
+        and len(call.outputs) > 0
         and all(t.numel > 0 for t in tensors)
         and len({t.device for t in tensors}) == 1
         and call.mutated == writes
-        and call.outputs[0].alias == (writes[0] if writes else None)
+        and all(o.alias == (writes[0] if writes else None) for o in call.outputs)
     )

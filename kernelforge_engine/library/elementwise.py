@@ -41,6 +41,7 @@ SIGMOID = "quotient(splat(1.0f), 1.0f + exp_(-x))"
 UNARY: dict[str, Formula] = {
     "aten::relu": Formula("select(x < 0.0f, splat(0.0f), x)"),
     "aten::relu6": Formula(RELU6),
+    "aten::clone": Formula("x"),
     "aten::neg": Formula("-x"),
     "aten::abs": Formula("abs_(x)"),
     "aten::reciprocal": Formula("1.0f / x"),

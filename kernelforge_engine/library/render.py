@@ -24,7 +24,7 @@ FRAGMENTS: dict[Backend, dict[str, str]] = {
         "tanh_": "math/tanh.h",
         "gelu_": "math/gelu.h",
         "gelu_tanh_": "math/gelu_tanh.h",
-        "Axis": "math/window.h",
+        "cells": "math/window.h",
     },
     "cuda": {
         **dict.fromkeys(("exp_", "sqrt_", "quotient"), "cuda/approx.h"),
@@ -34,7 +34,7 @@ FRAGMENTS: dict[Backend, dict[str, str]] = {
         "tanh_": "math/tanh.h",
         "gelu_": "math/gelu.h",
         "gelu_tanh_": "math/gelu_tanh.h",
-        "Axis": "math/window.h",
+        "cells": "math/window.h",
     },
 }
 
@@ -44,30 +44,31 @@ def render(
     kernel: str,
     types: Mapping[str, str],
     fields: Mapping[str, object] | None = None,
-    flags: Mapping[str, bool] | None = None,
+    constants: Mapping[str, int] | None = None,
 ) -> str:
     """The text of a candidate.
 
-    `types` gives T, U, P a dtype each, `fields` fill the placeholders, `flags` become constants.
+    `types` gives T, U, P a dtype each, `fields` fill the placeholders, and those `constants` that
+    are used get defined.
     """
     body = Template(_read(f"{backend}/{kernel}.{SUFFIX[backend]}"))
     text = body.substitute(fields or {}, prelude="$prelude")
-    return text.replace("$prelude\n", _prelude(backend, text, types, flags or {}))
+    return text.replace("$prelude\n", _prelude(backend, text, types, constants or {}))
 
 
 def _prelude(
-    backend: Backend, text: str, types: Mapping[str, str], flags: Mapping[str, bool]
+    backend: Backend, text: str, types: Mapping[str, str], constants: Mapping[str, int]
 ) -> str:
     dtypes = [C_NAMES[t] for t in sorted(set(types.values())) if t != "float32"]
     headers = [BASE[backend], *(f"{backend}/{name}.h" for name in dtypes)]
     shared = "".join(map(_read, _needed(backend, text, set())))
     names = [f"using {name} = {C_NAMES[dtype]};" for name, dtype in types.items()]
     names += [
-        f"constexpr bool {name} = {str(on).lower()};"
-        for name, on in flags.items()
+        f"constexpr {'bool' if isinstance(value, bool) else 'int'} {name} = {int(value)};"
+        for name, value in constants.items()
         if re.search(rf"\b{name}\b", shared + text)
     ]
-    return "".join(map(_read, headers)) + " ".join(names) + "\n" + shared
+    return "".join(map(_read, headers)) + "\n".join(names) + "\n" + shared
 
 
 def _needed(backend: Backend, text: str, seen: set[str]) -> list[str]:

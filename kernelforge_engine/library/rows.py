@@ -6,8 +6,9 @@ from kernelforge_engine.library.match import Offer, Site, channels_last, dense, 
 from kernelforge_engine.library.render import render
 from kernelforge_engine.records import ITEM_BYTES, TensorSpec
 
-REGISTERS = 32  # floats of a row that a thread may keep
-WARP_ROW = 32 * REGISTERS
+# Values of a row that a lane or a thread may keep: softmax keeps them as floats, a norm as read.
+WARP_VALUES = {"softmax": 32, "row_norm": 64}
+BLOCK_VALUES = 32
 FLOAT_EPSILON = "1.1920928955078125e-07"  # what torch takes where rms_norm is given none
 
 WARP = "a warp for each row, which stays in its registers"
@@ -90,17 +91,17 @@ def _product(shape: Sequence[object]) -> int:
 
 def _kernels(base: str, cols: int, lanes: int) -> Iterator[tuple[str, str, dict[str, int]]]:
     """The kernels that keep a row of `cols` in registers, with their constants, best first."""
-    if cols <= WARP_ROW:
-        items = _power(-(-cols // (32 * lanes)))
-        limits = {"limit": 32 * lanes * items}
-        yield f"{base}_warp", WARP, {"vec": lanes, "items": items, **limits}
-    for items in (1, 2, 4, 8, 16, 32):
-        threads = -(-cols // (lanes * items))
-        if threads <= (512 if 2 * items * lanes <= REGISTERS else 1024):
-            if items * lanes <= REGISTERS:
-                step = lanes * items
-                yield f"{base}_block", BLOCK, {"vec": lanes, "items": items, "step": step}
-            return
+    items = -(-cols // (32 * lanes))
+    if items * lanes <= WARP_VALUES[base]:
+        limit = 32 * lanes * items
+        yield f"{base}_warp", WARP, {"vec": lanes, "items": items, "limit": limit}
+    # Few values for each thread, but no more than 512 threads, as long as there is a choice.
+    choices = [2**i for i in range(6) if lanes * 2**i <= BLOCK_VALUES]
+    threads = {items: -(-cols // (lanes * items)) for items in choices}
+    usable = [n for n in choices if threads[n] <= 512] + [n for n in choices if threads[n] <= 1024]
+    if usable:
+        sizes = {"vec": lanes, "items": usable[0], "step": lanes * usable[0]}
+        yield f"{base}_block", BLOCK, sizes
 
 
 def _power(n: int) -> int:

@@ -12,7 +12,7 @@ MAXIMUM = {"start": "-infinity()", "step": "(v > a) | (v != v) ? v : a", "finish
 AVERAGE = {
     "start": "0.0f",
     "step": "a + v",
-    "finish": "a / cells(v, h, oh, ow, divisor, padded)",
+    "finish": "a / cells(oh, ow, height, width)",
 }
 PLANES = "rows of the window one after the other, vectors along the outputs of a row"
 PIXELS = "one output for each thread, inputs shared through the L1 cache"
@@ -23,47 +23,56 @@ WORDS = {16: "uint4", 8: "unsigned long long", 4: "unsigned", 2: "unsigned short
 
 def max_pool(site: Site) -> Iterator[Offer]:
     """Max pooling with any window, stride, padding and dilation."""
-    window = [*_pairs(site, "kernel_size", "stride", "padding", "dilation"), "i32:0", "i32:0"]
+    window = {
+        **_pair(site, "kernel_size", "K"),
+        **_pair(site, "stride", "S"),
+        **_pair(site, "padding", "P"),
+        **_pair(site, "dilation", "D"),
+    }
     yield from _pool(site, "max_pool", MAXIMUM, window)
 
 
 def average_pool(site: Site) -> Iterator[Offer]:
     """Average pooling with any window, stride, padding and divisor."""
-    divisor = "divisor_override" if site.real("divisor_override") else "0"
-    window = _pairs(site, "kernel_size", "stride", "padding")
-    window += ["i32:1", "i32:1", f"i32:{divisor}", "i32:count_include_pad"]
+    divisor, padded = site.value("divisor_override"), site.value("count_include_pad")
+    window = {
+        **_pair(site, "kernel_size", "K"),
+        **_pair(site, "stride", "S"),
+        **_pair(site, "padding", "P"),
+        "DH": 1,
+        "DW": 1,
+        "DIVISOR": divisor if isinstance(divisor, int) else 0,
+        "PADDED": padded is True,
+    }
     yield from _pool(site, "avg_pool", AVERAGE, window)
 
 
-def _pairs(site: Site, *names: str) -> list[str]:
-    """Header expressions for both axes of each argument; an empty stride is the kernel's size."""
-    found: list[str] = []
-    for name in names:
-        value = site.value(name)
-        if value == []:
-            name, value = "kernel_size", site.value("kernel_size")
-        if isinstance(value, list):
-            found += [f"i32:{name}[0]", f"i32:{name}[{len(value) - 1}]"]
-        else:
-            found += [f"i32:{name}"] * 2
-    return found
+def _pair(site: Site, name: str, letter: str) -> dict[str, int]:
+    """Both values of an argument as constants; an empty stride is the size of the window."""
+    value = site.value(name)
+    if value == []:
+        value = site.value("kernel_size")
+    values = value if isinstance(value, list) else [value]
+    h, w = values[0], values[-1]
+    return {f"{letter}H": h, f"{letter}W": w} if isinstance(h, int) and isinstance(w, int) else {}
 
 
-def _pool(site: Site, name: str, formulas: dict[str, str], window: list[str]) -> Iterator[Offer]:
+def _pool(
+    site: Site, name: str, formulas: dict[str, str], window: dict[str, int]
+) -> Iterator[Offer]:
     x = site.call.inputs[0]
     if not floating(x, site.out) or x.dtype != site.out.dtype or len(x.shape) not in (3, 4):
         return
     if x.numel >= MAX_INDEX or site.out.numel >= MAX_INDEX:
         return
     types = {"T": x.dtype}
-    fields = {**formulas, "window": ", ".join(f'"{e}"' for e in window)}
     if dense(x) and dense(site.out):
-        text = render(site.backend, "pool_planes", types, fields)
+        text = render(site.backend, "pool_planes", types, formulas, window)
         idea = PIXELS if site.cuda else PLANES
         yield Offer(f"{name}_planes", site.backend, idea, text)
     elif channels_last(x) and channels_last(site.out):
-        sizes = {"vec": fitting(site, x.shape[1], x.dtype)} if site.cuda else {}
-        text = render(site.backend, "pool_last", types, {**fields, **sizes})
+        fields = {**formulas, "vec": fitting(site, x.shape[1], x.dtype)}
+        text = render(site.backend, "pool_last", types, fields, window)
         yield Offer(f"{name}_last", site.backend, LAST, text)
 
 

@@ -2,6 +2,7 @@
 descriptor, that is killed as a group and reports how it ended."""
 
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -16,6 +17,9 @@ from kernelforge_engine.errors import ChildDied, ChildTimedOut
 from kernelforge_engine.pool import frames
 
 WORDS = 2000
+LAST_WORDS = 300
+
+log = logging.getLogger(__name__)
 
 
 class Ended(Exception):
@@ -31,7 +35,8 @@ class Child:
 
     Args:
         role: the noun used in messages: Builder, Judge, Runner, capture.
-        module: what to run with `python -P -m`; it finds its channel's descriptor in `--fd`.
+        module: what to run with `python -P -m`; it finds its channel's descriptor in `--fd` and
+            the process to die with in `--parent`.
         descriptors: further descriptors to hand down, as (option, number).
         environment: the child's whole environment; nothing is inherited besides it.
     """
@@ -49,7 +54,8 @@ class Child:
         ours, theirs = socket.socketpair()
         self._channel = ours
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
-        options = [("--fd", theirs.fileno()), *descriptors]
+        handed = [("--fd", theirs.fileno()), *descriptors]
+        options = [("--parent", os.getpid()), *handed]
         arguments = [text for name, number in options for text in (name, str(number))]
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603
@@ -57,7 +63,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=self._errors,
                 stderr=self._errors,
-                pass_fds=[number for _, number in options],
+                pass_fds=[number for _, number in handed],
                 env=dict(environment),
                 cwd=folder,
                 start_new_session=True,
@@ -116,9 +122,9 @@ class Child:
         try:
             return self.ask(message, reply, seconds, notice)
         except Ended as end:
-            raise ChildDied(
-                role=self.role, status=end.status, task=task, words=end.words or "none."
-            ) from end
+            log.info("the %s process ended with %s:\n%s", self.role, end.status, end.words)
+            last = (end.words.splitlines() or ["none"])[-1][:LAST_WORDS].rstrip(".")
+            raise ChildDied(role=self.role, status=end.status, task=task, words=last) from end
         except frames.Silent as error:
             raise ChildTimedOut(role=self.role, task=task, seconds=seconds or 0.0) from error
 

@@ -10,13 +10,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kernelforge_engine import errors
 from kernelforge_engine.exchanges import DeviceStatus, Measurement
+from kernelforge_engine.pool.protocol import Raised
 from kernelforge_engine.records import (
     Artifact,
     Call,
     Capture,
-    Json,
     ResolvedPlan,
     Timing,
     Variant,
@@ -32,26 +31,6 @@ class Report:
     total: int
     text: str
     kind: Literal["report"] = "report"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Raised:
-    """An error of ours raised in a child, to be raised again in the parent."""
-
-    name: str
-    fields: dict[str, Json]
-    kind: Literal["raised"] = "raised"
-
-    @classmethod
-    def of(cls, error: errors.KernelForgeError) -> "Raised":
-        """The message for an error."""
-        return cls(name=type(error).__name__, fields={k: str(v) for k, v in error.fields.items()})
-
-    def error(self) -> errors.KernelForgeError:
-        """The error again."""
-        kind = getattr(errors, self.name, errors.KernelForgeError)
-        error: errors.KernelForgeError = kind(**self.fields)
-        return error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +50,11 @@ class Sighting:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureOrder:
-    """Run a user's model once and record it; example tensors go into `blobs`."""
+    """Run a user's model once and record it; example tensors go into `blobs`.
+
+    A capture takes examples up to `max_bytes`. `quota_bytes` is what the project folder may hold
+    in all, and `room_bytes` how much of that was left; None where there is no quota.
+    """
 
     file: str
     factory: str
@@ -79,6 +62,8 @@ class CaptureOrder:
     device: str
     blobs: str
     max_bytes: int
+    quota_bytes: int | None = None
+    room_bytes: int | None = None
     kind: Literal["capture"] = "capture"
 
 

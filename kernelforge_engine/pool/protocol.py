@@ -1,6 +1,6 @@
 """The messages between processes: frozen records, one JSON frame each, told apart by `kind`.
 
-Builder  Build -> Built | BuildRefused | BuildImpossible
+Builder  Build -> Built | BuildRefused | Raised
 Runner   Load -> Loaded | Failed; Run -> Done | Failed; PrepareTiming -> Done | Failed;
          Sample -> Sampled | Failed
 """
@@ -10,7 +10,31 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kernelforge_engine.records import Artifact, Backend, ResolvedPlan
+from kernelforge_engine import errors
+from kernelforge_engine.records import Artifact, Backend, Json, ResolvedPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Raised:
+    """An error of ours raised in a child, to be raised again in the parent."""
+
+    name: str
+    fields: dict[str, Json]
+    kind: Literal["raised"] = "raised"
+
+    @classmethod
+    def of(cls, error: errors.KernelForgeError) -> "Raised":
+        """The message for an error."""
+        fields: dict[str, Json] = {}
+        for name, value in error.fields.items():
+            fields[name] = value if isinstance(value, int | float) else str(value)
+        return cls(name=type(error).__name__, fields=fields)
+
+    def error(self) -> errors.KernelForgeError:
+        """The error again."""
+        kind = getattr(errors, self.name, errors.KernelForgeError)
+        error: errors.KernelForgeError = kind(**self.fields)
+        return error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +77,6 @@ class BuildRefused:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildImpossible:
-    """No compiler for this backend: the fields of the NoCompiler error the parent raises."""
-
-    compiler: str
-    step: str
-    kind: Literal["build_impossible"] = "build_impossible"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Slot:
     """Where a buffer of the plan lies in the arena, in bytes."""
 
@@ -73,7 +88,9 @@ class Slot:
 class Load:
     """Load an artifact and bind its plan to the arena (a memory file both sides have mapped).
 
-    `slots` has one entry per buffer of the plan; everything between slots is guard band.
+    `slots` has one entry per buffer of the plan; everything between slots is guard band. `shared`
+    is the hexadecimal CUDA IPC handle of an arena that lies in device memory, or empty: then the
+    arena is the memory file, and a CUDA Runner copies it to its device and back.
     """
 
     artifact: Artifact
@@ -82,6 +99,7 @@ class Load:
     arena_bytes: int
     device: int = 0
     threads: int = 1
+    shared: str = ""
     kind: Literal["load"] = "load"
 
 
@@ -146,6 +164,6 @@ class Failed:
     kind: Literal["failed"] = "failed"
 
 
-BuilderReply = Annotated[Built | BuildRefused | BuildImpossible, Field(discriminator="kind")]
+BuilderReply = Annotated[Built | BuildRefused | Raised, Field(discriminator="kind")]
 RunnerCommand = Annotated[Load | Run | PrepareTiming | Sample, Field(discriminator="kind")]
 RunnerReply = Annotated[Loaded | Done | Sampled | Failed, Field(discriminator="kind")]

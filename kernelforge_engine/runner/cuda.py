@@ -1,4 +1,4 @@
-"""The CUDA backend: a cubin launched through the driver, on a device copy of the arena."""
+"""The CUDA backend: a cubin launched through the driver, on the arena in device memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,7 +35,9 @@ class Cuda:
         driver.call("cuCtxSetCurrent", driver.handle("cuDevicePrimaryCtxRetain", device))
         self._stream = driver.handle("cuStreamCreate", NON_BLOCKING_STREAM)
         self._stopwatch = Stopwatch(driver, self._stream)
-        self._memory = driver.allocate(order.arena_bytes)
+        self._memory = (
+            driver.opened(order.shared) if order.shared else driver.allocate(order.arena_bytes)
+        )
         self._copies: list[int] = []
         self._graph: c_void_p | None = None
         self._calls = 1
@@ -96,12 +98,15 @@ class Cuda:
     # Copies go through the stream: the plain ones may return before the bytes have arrived, and a
     # stream that does not block takes no notice of them.
     def _upload(self) -> None:
+        if self._order.shared:
+            return
         size = self._order.arena_bytes
         self._driver.call("cuMemcpyHtoDAsync_v2", self._memory, self._arena, size, self._stream)
 
     def _download(self) -> None:
-        size = self._order.arena_bytes
-        self._driver.call("cuMemcpyDtoHAsync_v2", self._arena, self._memory, size, self._stream)
+        if not self._order.shared:
+            size = self._order.arena_bytes
+            self._driver.call("cuMemcpyDtoHAsync_v2", self._arena, self._memory, size, self._stream)
         self._driver.call("cuStreamSynchronize", self._stream)
 
     def _copied(self) -> int:

@@ -14,6 +14,8 @@ FAULTS = frozenset({700, 716, 717})  # illegal address, misaligned address, wron
 # After these the context answers nothing else (the error enumeration of cuda.h says so).
 STICKY = FAULTS | {214, 220, 702, 710, 714, 715, 718, 719, 721}
 
+LAZY_PEER_ACCESS = 1
+
 DevicePointer = ctypes.c_uint64
 _HANDLE = POINTER(c_void_p)
 
@@ -32,6 +34,20 @@ class AttributeValue(ctypes.Union):
         ("cluster", ClusterSize),
         ("cooperative", c_int),
     ]
+
+
+class SharedHandle(ctypes.Structure):
+    """CUipcMemHandle."""
+
+    _fields_: ClassVar = [("reserved", ctypes.c_char * 64)]
+
+    @classmethod
+    def of(cls, text: str) -> "SharedHandle":
+        """The handle that `text` writes in hexadecimal."""
+        return cls.from_buffer_copy(bytes.fromhex(text))
+
+    def __str__(self) -> str:
+        return bytes(self).hex()
 
 
 class Attribute(ctypes.Structure):
@@ -70,6 +86,8 @@ PROTOTYPES: dict[str, list[Any]] = {
     "cuStreamEndCapture": [c_void_p, _HANDLE],
     "cuMemAlloc_v2": [POINTER(DevicePointer), c_size_t],
     "cuMemFree_v2": [DevicePointer],
+    "cuIpcGetMemHandle": [POINTER(SharedHandle), DevicePointer],
+    "cuIpcOpenMemHandle_v2": [POINTER(DevicePointer), SharedHandle, c_uint],
     "cuMemcpyHtoDAsync_v2": [DevicePointer, c_void_p, c_size_t, c_void_p],
     "cuMemcpyDtoHAsync_v2": [c_void_p, DevicePointer, c_size_t, c_void_p],
     "cuMemcpyDtoDAsync_v2": [DevicePointer, DevicePointer, c_size_t, c_void_p],
@@ -135,6 +153,19 @@ class Driver:
         address = DevicePointer()
         self.call("cuMemAlloc_v2", byref(address), size)
         return address.value
+
+    def opened(self, shared: str) -> int:
+        """The address here of device memory that another process shares."""
+        address = DevicePointer()
+        handle = SharedHandle.of(shared)
+        self.call("cuIpcOpenMemHandle_v2", byref(address), handle, LAZY_PEER_ACCESS)
+        return address.value
+
+    def shared(self, address: int) -> str:
+        """The handle under which another process opens memory of this one, in hexadecimal."""
+        handle = SharedHandle()
+        self.call("cuIpcGetMemHandle", byref(handle), address)
+        return str(handle)
 
     def _described(self, code: int) -> str:
         name, text = c_char_p(), c_char_p()

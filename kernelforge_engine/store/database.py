@@ -1,8 +1,9 @@
 """One SQLite file in WAL mode: opening, numbered migrations, and transactions."""
 
 import sqlite3
+import stat
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -10,11 +11,12 @@ from typing import Any
 import aiosqlite
 import anyio
 
-from kernelforge_engine.errors import SchemaTooNew, StoreUnavailable
+from kernelforge_engine.errors import QuotaReached, SchemaTooNew, StoreUnavailable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY_SECONDS = 15.0
 PAGE_BYTES = 4096
+NAME = "forge.db"
 
 Row = sqlite3.Row
 
@@ -28,9 +30,12 @@ def migrations() -> list[tuple[int, str]]:
 class Database:
     """The connection of one process; every write goes through `transaction`."""
 
-    def __init__(self, folder: Path, connection: aiosqlite.Connection) -> None:
+    def __init__(
+        self, folder: Path, connection: aiosqlite.Connection, quota_bytes: int | None
+    ) -> None:
         self._folder = folder
         self._connection = connection
+        self._quota = quota_bytes
         self._writing = anyio.Lock()
 
     @classmethod
@@ -39,29 +44,29 @@ class Database:
         """Open `folder`/forge.db, made and migrated as needed.
 
         Raises:
-            StoreUnavailable: the folder cannot be written.
+            StoreUnavailable: the folder cannot be written, or has reached its quota.
             SchemaTooNew: a newer version of the product wrote it.
         """
-        with _refusals(folder):
+        with _refusals(folder, None):
             (folder / "blobs").mkdir(parents=True, exist_ok=True)
             (folder / "artifacts").mkdir(exist_ok=True)
             connection = await aiosqlite.connect(
-                folder / "forge.db", timeout=BUSY_SECONDS, isolation_level=None
+                folder / NAME, timeout=BUSY_SECONDS, isolation_level=None
             )
         try:
             connection.row_factory = sqlite3.Row
-            database = cls(folder, connection)
-            with _refusals(folder):
-                await database._prepare(quota_bytes)
+            database = cls(folder, connection, quota_bytes)
+            with _refusals(folder, quota_bytes):
+                await database._prepare()
             yield database
         finally:
             await connection.close()
 
-    async def _prepare(self, quota_bytes: int | None) -> None:
+    async def _prepare(self) -> None:
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
             await self._connection.execute(f"PRAGMA {pragma}")
-        if quota_bytes is not None:
-            await self._connection.execute(f"PRAGMA max_page_count = {quota_bytes // PAGE_BYTES}")
+        if self._quota is not None:
+            await self._share(self._quota)
         async with self.transaction():
             await self._migrate()
 
@@ -76,15 +81,37 @@ class Database:
                     await self._connection.execute(statement)
                 await self._connection.execute(f"PRAGMA user_version = {number}")
 
+    async def room(self, need: str) -> int | None:
+        """How many bytes the project folder may still grow by; None without a quota.
+
+        Raises:
+            QuotaReached: none are left for `need`.
+        """
+        if self._quota is None:
+            return None
+        left = await self._share(self._quota)
+        if left <= 0:
+            raise QuotaReached(path=self._folder, quota=self._quota, need=need)
+        return left
+
+    async def _share(self, quota: int) -> int:
+        """Give the database what the rest of the folder leaves of the quota; the bytes left."""
+        sizes = await anyio.to_thread.run_sync(_sizes, self._folder)
+        others = sum(n for name, n in sizes.items() if not name.startswith(NAME))
+        pages = max(1, (quota - others) // PAGE_BYTES)
+        await self._connection.execute(f"PRAGMA max_page_count = {pages}")
+        return quota - sum(sizes.values())
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """All the writes inside, or none of them.
 
         Raises:
-            StoreUnavailable: the disk is full, the file is read-only, or it stayed locked.
+            StoreUnavailable: the disk or the quota is full, the file is read-only, or it stayed
+                locked.
         """
         async with self._writing:
-            with _refusals(self._folder):
+            with _refusals(self._folder, self._quota):
                 await self._connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield
@@ -98,7 +125,8 @@ class Database:
 
     async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""
-        return list(await self._connection.execute_fetchall(sql, parameters))
+        with _refusals(self._folder, self._quota):
+            return list(await self._connection.execute_fetchall(sql, parameters))
 
     async def row(self, sql: str, parameters: Sequence[Any] = ()) -> Row | None:
         """The first row of a query, or None."""
@@ -126,11 +154,22 @@ def _statements(script: str) -> list[str]:
     return statements
 
 
-class _refusals:  # noqa: N801  reads as a statement: with _refusals(folder)
+def _sizes(folder: Path) -> dict[str, int]:
+    """The size of every file below a folder; another process may remove some meanwhile."""
+    sizes = {}
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            found = path.lstat()
+            if stat.S_ISREG(found.st_mode):
+                sizes[str(path.relative_to(folder))] = found.st_size
+    return sizes
+
+
+class _refusals:  # noqa: N801  reads as a statement: with _refusals(folder, quota)
     """Turn what SQLite and the file system say about a full or read-only disk into our words."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, quota_bytes: int | None) -> None:
+        self._folder, self._quota = folder, quota_bytes
 
     def __enter__(self) -> None:
         pass
@@ -141,5 +180,10 @@ class _refusals:  # noqa: N801  reads as a statement: with _refusals(folder)
         error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, OSError | sqlite3.OperationalError | sqlite3.DatabaseError):
-            raise StoreUnavailable(path=self._folder, why=str(error)) from error
+        code = getattr(error, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_FULL and self._quota is not None:
+            need = "another record"
+            raise QuotaReached(path=self._folder, quota=self._quota, need=need) from error
+        if isinstance(error, OSError | sqlite3.DatabaseError):
+            why = getattr(error, "strerror", None) or str(error)
+            raise StoreUnavailable(path=self._folder, why=why) from error

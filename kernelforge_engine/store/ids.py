@@ -13,6 +13,9 @@ NOUNS = {
 }
 
 
+MOST_DIGITS = 18  # more than SQLite's integers hold names no row
+
+
 def tag(letter: str, row: int) -> str:
     """The id of a row."""
     return f"{letter}{row}"
@@ -24,9 +27,12 @@ def row(letter: str, text: str) -> int:
     Raises:
         UnknownId: the text is not an id of this noun.
     """
-    if not text.startswith(letter) or not text[1:].isascii() or not text[1:].isdigit():
+    digits = text[1:]
+    if not text.startswith(letter) or not digits.isascii() or not digits.isdigit():
         raise unknown(letter, text)
-    return int(text[1:])
+    if len(digits) > MOST_DIGITS:
+        raise unknown(letter, text)
+    return int(digits)
 
 
 def unknown(letter: str, text: str) -> UnknownId:

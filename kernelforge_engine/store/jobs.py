@@ -4,7 +4,6 @@ import json
 
 from kernelforge_engine import codec
 from kernelforge_engine.exchanges import Job, JobState, Progress
-from kernelforge_engine.records import Json
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
 
@@ -35,25 +34,13 @@ class Jobs:
             raise unknown("j", job_id)
         return _job(found)
 
-    async def finish(self, job_id: str, result: dict[str, Json]) -> None:
-        """Record what a job answers."""
-        await self._end(job_id, JobState.DONE, result=codec.dumps(result))
-
-    async def fail(self, job_id: str, error: str) -> None:
-        """Record why a job failed."""
-        await self._end(job_id, JobState.FAILED, error=error)
-
-    async def interrupt(self, job_id: str) -> None:
-        """Record that a job's process ended before it did."""
-        await self._end(job_id, JobState.INTERRUPTED)
-
-    async def _end(
-        self, job_id: str, state: JobState, result: str | None = None, error: str | None = None
-    ) -> None:
+    async def end(self, job: Job) -> None:
+        """Record how a job ended, unless that is on record: its state, its result or its error."""
+        result = None if job.result is None else codec.dumps(job.result)
         async with self._database.transaction():
             await self._database.execute(
-                "UPDATE jobs SET state = ?, result = ?, error = ? WHERE id = ?",
-                (state, result, error, row("j", job_id)),
+                "UPDATE jobs SET state = ?, result = ?, error = ? WHERE id = ? AND state = ?",
+                (job.state, result, job.error, row("j", job.id), JobState.RUNNING),
             )
 
     async def running(self) -> tuple[tuple[Job, int], ...]:

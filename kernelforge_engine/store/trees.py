@@ -161,31 +161,43 @@ class Trees:
         return int(nodes[0]), int(attempts[0])
 
     async def file_node(self, filing: Filing) -> Node:
-        """Add a valid candidate under its parent and bind its lease to it."""
+        """Add a valid candidate under its parent and bind its lease to it.
+
+        A source is one node of a variant: of two that were judged at the same time, by whichever
+        process, the second finds the node of the first.
+        """
         async with self._database.transaction():
-            await self._keep_source(filing.source)
-            number = await self._database.insert(
-                """INSERT INTO nodes (variant_id, parent_id, source_digest, artifact_digest, label,
-                                      author, note, verdict, created_at)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-                (
-                    row("v", filing.variant_id),
-                    row("n", filing.parent_id),
-                    filing.source.digest,
-                    filing.artifact_digest,
-                    Label.GENERATED,
-                    filing.author,
-                    filing.note,
-                    codec.dumps(filing.verdict),
-                    filing.at,
-                ),
+            twin = await self._database.row(
+                "SELECT id FROM nodes WHERE variant_id = ? AND source_digest = ?",
+                (row("v", filing.variant_id), filing.source.digest),
             )
+            number = int(twin["id"]) if twin else await self._insert_node(filing)
             if filing.lease_id is not None:
                 await self._database.execute(
-                    "UPDATE leases SET node_id = ?, closed_at = ? WHERE id = ?",
+                    """UPDATE leases SET node_id = ?, closed_at = ?
+                       WHERE id = ? AND closed_at IS NULL""",
                     (number, filing.at, row("l", filing.lease_id)),
                 )
         return await self.node(tag("n", number))
+
+    async def _insert_node(self, filing: Filing) -> int:
+        await self._keep_source(filing.source)
+        return await self._database.insert(
+            """INSERT INTO nodes (variant_id, parent_id, source_digest, artifact_digest, label,
+                                  author, note, verdict, created_at)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (
+                row("v", filing.variant_id),
+                row("n", filing.parent_id),
+                filing.source.digest,
+                filing.artifact_digest,
+                Label.GENERATED,
+                filing.author,
+                filing.note,
+                codec.dumps(filing.verdict),
+                filing.at,
+            ),
+        )
 
     async def file_attempt(self, filing: Filing) -> str:
         """Keep a proposal that is not valid; its lease stays open for a repair."""

@@ -1,5 +1,9 @@
-"""The memory a candidate sees: every buffer between guard bands, in one file that Judge and Runner
-both map. The Judge fills and checks it; the Runner only executes on it."""
+"""The memory a candidate sees: every buffer between guard bands. The Judge fills and checks it; the
+Runner only executes on it.
+
+It is a memory file that both have mapped, or, on CUDA, one block of device memory that both have
+open and that holds nothing else. Where a driver cannot share memory the file serves CUDA too.
+"""
 
 import mmap
 import os
@@ -10,6 +14,7 @@ import torch
 
 from kernelforge_engine.pool.protocol import Slot
 from kernelforge_engine.records import Call, ResolvedPlan, TensorSpec
+from kernelforge_engine.worker.device_memory import device_memory
 from kernelforge_engine.worker.tensors import bytes_of, dtype_of, flat
 
 GUARD = 64 << 10
@@ -40,11 +45,19 @@ class Arena:
         self.descriptor = os.memfd_create("kernelforge-arena")
         os.ftruncate(self.descriptor, self.bytes)
         self._map = mmap.mmap(self.descriptor, self.bytes)
-        self._memory = torch.frombuffer(self._map, dtype=torch.uint8)
+        self._device = device_memory(self.bytes) if call.backend == "cuda" else None
+        self.shared = self._device.shared if self._device else ""
+        self._memory = (
+            self._device.tensor()
+            if self._device
+            else torch.frombuffer(self._map, dtype=torch.uint8)
+        )
 
     def close(self) -> None:
         """Give the memory back."""
         del self._memory
+        if self._device:
+            self._device.close()
         self._map.close()
         os.close(self.descriptor)
 
@@ -53,6 +66,8 @@ class Arena:
         self._memory.fill_(poison)
         for slot, tensor in zip(self.slots, inputs, strict=False):
             self._bytes(slot).copy_(bytes_of(flat(tensor)))
+        if self._device:
+            torch.cuda.synchronize()
 
     def outputs(self, device: torch.device) -> tuple[torch.Tensor, ...]:
         """Copies of the outputs, on the Judge's device and with their layout."""
@@ -80,7 +95,7 @@ class Arena:
         if not _all(self._memory[edge:], poison):
             return Damage(guard=f"after {self._names[-1]}")
         for index, tensor in enumerate(inputs):
-            expected = bytes_of(flat(tensor)).cpu()
+            expected = bytes_of(flat(tensor)).to(self._memory.device)
             if index not in self._call.mutated and not torch.equal(
                 self._bytes(self.slots[index]), expected
             ):

@@ -1,7 +1,14 @@
-"""The Judge's hold on one Runner: every way it can end becomes a verdict."""
+"""The Judge's hold on one Runner: every way it can end becomes a verdict.
 
-from collections.abc import Mapping, Sequence
+A Runner that is ended by a signal that programs do not bring upon themselves was perhaps killed by
+somebody else: an administrator, a supervisor, the kernel when memory is short. Nobody can tell the
+Judge, so the candidate gets one fresh Runner, and only the second such end is its verdict.
+"""
+
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
+from typing import TypeVar
 
 import torch
 
@@ -27,12 +34,33 @@ LEAST_RUN_SECONDS = 5.0
 RUN_FACTOR = 200.0  # a candidate may be this much slower than eager before it counts as hung
 
 
+FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+
+T = TypeVar("T")
+
+
 class CandidateFailed(Exception):
     """The candidate ended its Runner, or the Runner refused it; carries the verdict."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.reason)
         self.verdict = verdict
+
+
+class RunnerKilled(CandidateFailed):
+    """The Runner was ended within its time by a signal that may have come from anyone."""
+
+
+def once_more(evaluate: Callable[[], T]) -> T:
+    """What `evaluate` returns; it is called again after a Runner was killed.
+
+    Raises:
+        CandidateFailed: RunnerKilled among them, the second time.
+    """
+    try:
+        return evaluate()
+    except RunnerKilled:
+        return evaluate()
 
 
 class Bench:
@@ -77,6 +105,7 @@ class Bench:
             arena_bytes=self.arena.bytes,
             device=device.index or 0,
             threads=torch.get_num_threads(),
+            shared=self.arena.shared,
         )
         reply = self._ask(order, LOAD_SECONDS)
         if isinstance(reply, Loaded):
@@ -122,7 +151,7 @@ class Bench:
         try:
             reply: Loaded | Done | Sampled | Failed = self._runner.ask(order, RunnerReply, seconds)
         except Ended as end:
-            raise CandidateFailed(_ended(end)) from end
+            raise _ended(end) from end
         except frames.Silent as error:
             raise CandidateFailed(
                 Verdict(
@@ -137,12 +166,15 @@ class Bench:
         return reply
 
 
-def _ended(end: Ended) -> Verdict:
-    return Verdict(
+def _ended(end: Ended) -> CandidateFailed:
+    killed = end.killed_by in FROM_OUTSIDE
+    note = ", twice: it may need more memory than there is" if killed else ""
+    verdict = Verdict(
         status=Status.CRASHED,
-        reason=f"it ended its process with {end.status}",
+        reason=f"it ended its process with {end.status}{note}",
         log=end.words,
     )
+    return RunnerKilled(verdict) if killed else CandidateFailed(verdict)
 
 
 def _failed(reply: Failed) -> Verdict:

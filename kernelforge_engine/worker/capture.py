@@ -1,6 +1,5 @@
 """The capture child: one recorded run of a user's model, in a process of its own."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,7 +23,7 @@ from kernelforge_engine.worker.recorder import (
 )
 from kernelforge_engine.worker.roofline import Roofline
 from kernelforge_engine.worker.serve import serve
-from kernelforge_engine.worker.tensors import store
+from kernelforge_engine.worker.shelf import shelf
 
 STEPS = 5
 
@@ -102,10 +101,10 @@ def _examples(
     stored: dict[Key, tuple[str, ...]] = {}
 
     def keep(key: Key, tensors: list[torch.Tensor]) -> None:
-        stored[key] = tuple(store(t, Path(order.blobs)) for t in tensors)
+        stored[key] = tuple(kept.store(t) for t in tensors)
 
     stance = torch.compiler.set_stance("force_eager")
-    with stance, torch.no_grad(), below_autograd(), StoringPass(wanted, keep):
+    with shelf(order) as kept, stance, torch.no_grad(), below_autograd(), StoringPass(wanted, keep):
         loaded.run()
     return stored
 

@@ -16,7 +16,9 @@ from kernelforge_engine.errors import (
     FactoryFailed,
     FactoryMissing,
     FileMissing,
+    ImportFailed,
     InputsRejected,
+    KernelForgeError,
     ModelRaised,
     NoDevice,
 )
@@ -38,12 +40,15 @@ class Loaded:
 
         Raises:
             ModelRaised: whatever the model raised, in our words.
+            KernelForgeError: what a recording of this run could not do.
         """
         torch.manual_seed(0)
         try:
             with torch.no_grad():
                 result = self.model(*self.args, **self.kwargs)
-        except Exception as error:
+        except KernelForgeError:
+            raise
+        except (Exception, SystemExit) as error:
             raise ModelRaised(error=described(error)) from error
         self.wait()
         return result
@@ -57,7 +62,8 @@ class Loaded:
 def described(error: BaseException) -> str:
     """An exception of the user's code as `Type: first line`."""
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    name = type(error).__name__
+    return f"{name}: {lines[0].rstrip('.')}" if lines else name
 
 
 def load(file: str, factory: str, inputs: str, device: str) -> Loaded:
@@ -66,17 +72,16 @@ def load(file: str, factory: str, inputs: str, device: str) -> Loaded:
     A tensor that make_inputs() leaves on the CPU is moved to the device; the model is moved too.
 
     Raises:
-        FileMissing, FactoryMissing, FactoryFailed, InputsRejected, NoDevice
+        FileMissing, ImportFailed, FactoryMissing, FactoryFailed, InputsRejected, NoDevice
     """
     chosen = _device(device)
     module = _module(Path(file))
     model = _made(module, file, factory, chosen)
     if isinstance(model, torch.nn.Module):
-        model = model.to(chosen).eval()
+        model = _settled(model, file, factory, chosen)
     if not callable(model):
-        raise FactoryFailed(
-            name=factory, file=file, error=f"TypeError: it returned {type(model).__name__}"
-        )
+        what = f"returned {type(model).__name__}, which cannot be called"
+        raise FactoryFailed(name=factory, file=file, what=what)
     args, kwargs = _arguments(_made(module, file, inputs, chosen))
     return Loaded(
         model=model,
@@ -107,13 +112,13 @@ def _module(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     specification = importlib.util.spec_from_file_location(MODULE_NAME, path)
     if specification is None or specification.loader is None:
-        raise FactoryFailed(name="import", file=path, error="it is not a Python file")
+        raise ImportFailed(file=path, error="it is no Python file")
     module = importlib.util.module_from_spec(specification)
     sys.modules[MODULE_NAME] = module
     try:
         specification.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise FactoryFailed(name="import", file=path, error=described(error)) from error
+        raise ImportFailed(file=path, error=described(error)) from error
     return module
 
 
@@ -125,7 +130,17 @@ def _made(module: ModuleType, file: str, name: str, device: torch.device) -> Any
         takes_device = "device" in inspect.signature(factory).parameters
         return factory(device=str(device)) if takes_device else factory()
     except (Exception, SystemExit) as error:
-        raise FactoryFailed(name=name, file=file, error=described(error)) from error
+        raise FactoryFailed(name=name, file=file, what=f"raised {described(error)}") from error
+
+
+def _settled(
+    model: torch.nn.Module, file: str, factory: str, device: torch.device
+) -> torch.nn.Module:
+    try:
+        return model.to(device).eval()
+    except Exception as error:
+        what = f"returned a model that cannot be moved to {device}: {described(error)}"
+        raise FactoryFailed(name=factory, file=file, what=what) from error
 
 
 def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -148,6 +163,6 @@ def _moved(leaf: Any, field: str, device: torch.device) -> Any:
         raise InputsRejected(
             field=field,
             why=f"it is on {leaf.device} and the model runs on {device}",
-            step=f"create it on {device}, or pass --device {leaf.device.type}",
+            step="let make_inputs() create it on the CPU; it is moved from there",
         )
     return leaf.to(device)

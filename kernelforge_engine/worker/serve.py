@@ -8,7 +8,8 @@ from kernelforge_engine import codec
 from kernelforge_engine.errors import KernelForgeError
 from kernelforge_engine.exchanges import Notice, Progress
 from kernelforge_engine.pool import frames
-from kernelforge_engine.pool.orders import Raised, Report
+from kernelforge_engine.pool.orders import Report
+from kernelforge_engine.pool.protocol import Raised
 
 
 def serve(channel: socket.socket, orders: Any, handle: Callable[[Any, Notice], object]) -> None:

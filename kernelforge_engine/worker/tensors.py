@@ -1,14 +1,12 @@
 """Tensors with an exact layout: kept in content-addressed files, made again elsewhere."""
 
-import hashlib
-import tempfile
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
-from kernelforge_engine.errors import StoreUnavailable
+from kernelforge_engine.errors import ExampleLost
 from kernelforge_engine.records import TensorSpec
 
 
@@ -31,42 +29,23 @@ def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(torch.uint8)
 
 
-def store(tensor: torch.Tensor, folder: Path) -> str:
-    """Write the memory of a tensor once; the digest that names it.
-
-    Raises:
-        StoreUnavailable: the disk is full or read-only.
-    """
-    memory = flat(tensor.detach()).cpu().contiguous()
-    digest = hashlib.sha256(str(memory.dtype).encode())
-    digest.update(memory.view(torch.uint8).numpy().data)
-    name = digest.hexdigest()
-    target = blob_path(folder, name)
-    if target.exists():
-        return name
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
-            scratch = Path(file.name)
-        try:
-            save_file({"data": memory}, scratch)
-            scratch.rename(target)
-        finally:
-            scratch.unlink(missing_ok=True)
-    except (OSError, SafetensorError) as error:
-        raise StoreUnavailable(path=folder, why=str(error)) from error
-    return name
-
-
 def blob_path(folder: Path, name: str) -> Path:
     """Where a blob lies."""
     return folder / name[:2] / f"{name}.safetensors"
 
 
 def fetch(name: str, spec: TensorSpec, folder: Path, device: torch.device) -> torch.Tensor:
-    """A stored tensor with the layout it was captured with."""
-    memory = load_file(blob_path(folder, name))["data"]
+    """A stored tensor with the layout it was captured with.
+
+    Raises:
+        ExampleLost: its file is missing or damaged.
+    """
+    path = blob_path(folder, name)
     tensor = empty(spec, device)
+    try:
+        memory = load_file(path)["data"]
+    except (OSError, SafetensorError) as error:
+        raise ExampleLost(path=path, why=str(error)) from error
     flat(tensor).copy_(memory)
     return tensor
 

@@ -1,13 +1,14 @@
 """Judging a candidate: the captured example under two poisons, then one draw of every family."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import torch
 
 from kernelforge_engine.records import Artifact, Call, Json, ResolvedPlan, Status, Variant, Verdict
 from kernelforge_engine.worker.arena import POISONS
-from kernelforge_engine.worker.bench import Bench, CandidateFailed
+from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more
 from kernelforge_engine.worker.draws import FAMILIES, Draw, Draws
 from kernelforge_engine.worker.reference import Expectation, expect, reduction_length
 from kernelforge_engine.worker.rules import Finding, is_exact, judge
@@ -41,21 +42,30 @@ class Evaluation:
         self._case = case
         self._draws = case.draws(secret)
         self._call: Call = case.variant.call
-        generic = self._draws.make(GENERIC)
-        self._known: dict[str, tuple[Draw, Expectation]] = {
-            GENERIC: (generic, expect(self._call, generic.inputs))
-        }
-        self.exact = is_exact(self._known[GENERIC][1])
+
+    @cached_property
+    def _generic(self) -> tuple[Draw, Expectation]:
+        draw = self._draws.make(GENERIC)
+        return draw, expect(self._call, draw.inputs)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the operator copies or selects, so that bit equality is asked for."""
+        return is_exact(self._generic[1])
 
     def verdict(
         self, plan: ResolvedPlan, artifact: Artifact, environment: Mapping[str, str]
     ) -> Verdict:
         """Valid, or the first rule that was broken."""
-        eager_us = self._case.variant.eager_us
-        try:
-            with Bench(self._call, plan, eager_us, environment) as bench:
+
+        def in_a_runner() -> Verdict:
+            with Bench(self._call, plan, self._case.variant.eager_us, environment) as bench:
+                _ = self.exact  # while the Runner starts
                 bench.load(artifact, self._case.device)
                 return self._judged(bench)
+
+        try:
+            return once_more(in_a_runner)
         except CandidateFailed as failure:
             return failure.verdict
 
@@ -76,7 +86,7 @@ class Evaluation:
             "draws": list(FAMILIES),
             "class": "exact" if self.exact else "approximate",
             "terms": self._case.terms,
-            "reference": self._known[GENERIC][1].how,
+            "reference": self._generic[1].how,
             "sandbox": sandbox,
             "tier": "C" if self._call.backend == "cpu" else "A",
         }
@@ -111,8 +121,8 @@ class Evaluation:
         return self._values(draw, outputs, expectation)
 
     def _draw(self, family: str) -> tuple[Draw, Expectation]:
-        if family in self._known:
-            return self._known[family]
+        if family == GENERIC:
+            return self._generic
         draw = self._draws.make(family)
         return draw, expect(self._call, draw.inputs)
 

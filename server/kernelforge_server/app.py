@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 import anyio
 from mcp.server import MCPServer
@@ -15,15 +15,15 @@ from kernelforge_tools import guide
 from kernelforge_tools.registry import tools
 
 
-def build_server(settings: Settings) -> MCPServer[Engine]:
-    """The server of one project."""
+def build_server(engine: AbstractAsyncContextManager[Engine]) -> MCPServer[Engine]:
+    """The server of one project, over the engine that is entered when a client comes."""
 
     @asynccontextmanager
-    async def engine(_: MCPServer[Engine]) -> AsyncIterator[Engine]:
+    async def lifespan(_: MCPServer[Engine]) -> AsyncIterator[Engine]:
         # The transport holds its own duplicate of the descriptor; what any library still writes to
         # sys.stdout would be flushed into the protocol when the process ends.
         sys.stdout = sys.stderr
-        async with Engine.open(settings) as opened:
+        async with engine as opened:
             yield opened
 
     return MCPServer(
@@ -32,13 +32,23 @@ def build_server(settings: Settings) -> MCPServer[Engine]:
         instructions=guide.LOOP.strip(),
         version=__version__,
         tools=tools(),
-        lifespan=engine,
+        lifespan=lifespan,
     )
 
 
 def serve(settings: Settings) -> None:
-    """Serve over standard input and output until the client goes away."""
+    """Serve over standard input and output until the client goes away.
+
+    Raises:
+        StoreUnavailable, SchemaTooNew
+    """
     # Before the SDK configures logging: it would draw boxed tracebacks into the client's log.
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    server = build_server(settings)
-    anyio.run(server.run_stdio_async, backend_options={"use_uvloop": sys.platform != "win32"})
+    logging.getLogger("kernelforge_engine").setLevel(logging.INFO)
+    anyio.run(_serve, settings, backend_options={"use_uvloop": sys.platform != "win32"})
+
+
+async def _serve(settings: Settings) -> None:
+    # Opened out here: what the SDK's own tasks raise comes wrapped into exception groups.
+    async with Engine.open(settings) as engine:
+        await build_server(nullcontext(engine)).run_stdio_async()

@@ -5,7 +5,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kernelforge_engine.errors import BadOption
 from kernelforge_engine.exchanges import Settings
+from kernelforge_tools.entries import absolute
 
 PROJECT = ".kernelforge"
 INHERITED = frozenset({
@@ -19,12 +21,16 @@ SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 
 
 def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of one process: an option wins over the environment, that over the defaults."""
-    folder = project or Path(environ.get("KERNELFORGE_PROJECT") or PROJECT)
+    """The settings of one process: an option wins over the environment, that over the defaults.
+
+    Raises:
+        BadOption: a variable has a value that means nothing.
+    """
     return Settings(
-        project=folder.expanduser().absolute(),
+        project=absolute(project or environ.get("KERNELFORGE_PROJECT") or PROJECT),
         environment=child_environment(environ),
         cache=_cache(environ),
+        quota_bytes=_quota(environ),
     )
 
 
@@ -40,8 +46,22 @@ def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PATH": os.pathsep.join([beside, kept.get("PATH", os.defpath)])}
 
 
+def _quota(environ: Mapping[str, str]) -> int | None:
+    chosen = environ.get("KERNELFORGE_QUOTA_BYTES")
+    if not chosen:
+        return None
+    if not chosen.isascii() or not chosen.isdigit() or not int(chosen):
+        raise BadOption(
+            field="KERNELFORGE_QUOTA_BYTES",
+            value=chosen,
+            why="it is no number of bytes",
+            accepted="a whole number such as 20000000000, or leave it unset",
+        )
+    return int(chosen)
+
+
 def _cache(environ: Mapping[str, str]) -> Path:
     if chosen := environ.get("KERNELFORGE_CACHE"):
-        return Path(chosen).expanduser().absolute()
+        return absolute(chosen)
     base = environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "kernelforge"

@@ -1,7 +1,6 @@
 """A real engine on a real captured model, shared by the tests of a module."""
 
-import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,7 @@ import pytest
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import CaptureRequest, Proposal, Settings, Submission
 from kernelforge_engine.records import Variant
-
-CACHE = Path.home() / ".cache" / "kernelforge"
+from kernelforge_server.settings import resolve
 
 BACKENDS = [
     pytest.param("cpu"),
@@ -19,9 +17,7 @@ BACKENDS = [
 
 
 def settings(project: Path, **changes) -> Settings:
-    return Settings(
-        **{"project": project, "environment": dict(os.environ), "cache": CACHE, **changes}
-    )
+    return replace(resolve(project), **changes)
 
 
 def silent(_progress) -> None:

@@ -1,6 +1,5 @@
 """The CUDA branch of the shim through a whole cast: streams, graphs, threads, launch attributes."""
 
-import os
 import threading
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from kernelforge_engine.launch.resolve import resolve
 from kernelforge_engine.pool.child import Child
 from kernelforge_engine.pool.protocol import Build, BuilderReply
 from kernelforge_engine.records import Label, Status, Verdict
+from kernelforge_server import settings
 
 pytestmark = [
     pytest.mark.gpu,
@@ -94,7 +94,7 @@ def built(source, resolved, folder, arch):
         launches=tuple((x.kernel, tuple(a.kind for a in x.args)) for x in resolved.launches),
         folder=str(folder),
     )
-    environment = {"PATH": os.pathsep.join(os.get_exec_path())}
+    environment = settings.resolve(folder).environment
     with Child("Builder", "kernelforge_engine.builder", environment=environment) as builder:
         return builder.request("compile a test", order, BuilderReply, 180.0).artifact
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 
+import anyio
 import pytest
 
 from kernelforge_engine.errors import KernelForgeError, SchemaTooNew, StoreUnavailable, UnknownId
@@ -62,13 +63,13 @@ def sighting(word=1, share=0.5):
     )
 
 
-def filing(variant_id, parent_id, lease_id=None, status=Status.VALID):
+def filing(variant_id, parent_id, lease_id=None, status=Status.VALID, digest="d"):
     return Filing(
         variant_id=variant_id,
         parent_id=parent_id,
         lease_id=lease_id,
         source=Source(
-            text="text", backend="cpu", plan=LaunchPlan(lets=(), launches=()), digest="d"
+            text="text", backend="cpu", plan=LaunchPlan(lets=(), launches=()), digest=digest
         ),
         author="author",
         note="note",
@@ -117,7 +118,7 @@ async def test_a_node_adds_its_visit_to_every_ancestor_once(tmp_path):
         trees = Trees(database)
         root = await trees.root("v1", 1.0)
         child = await trees.file_node(filing("v1", root.id))
-        grandchild = await trees.file_node(filing("v1", child.id))
+        grandchild = await trees.file_node(filing("v1", child.id, digest="e"))
         for timed in (child, grandchild, grandchild):
             await trees.file_timing(timed.id, TIMING)
         assert [n.visits for n in await trees.nodes("v1")] == [3, 2, 1]
@@ -160,6 +161,28 @@ async def test_a_used_lease_cannot_be_used_again(tmp_path):
             await trees.open_lease(lease.id, 3.0)
 
 
+async def test_a_source_that_was_judged_twice_is_one_node(tmp_path):
+    async with Database.open(tmp_path, None) as one, Database.open(tmp_path, None) as other:
+        await Captures(one).add(CAPTURE, [sighting()])
+        root = await Trees(one).root("v1", 1.0)
+        first = await Trees(one).file_node(filing("v1", root.id))
+        second = await Trees(other).file_node(filing("v1", root.id))
+        assert second == first
+        assert await Trees(other).nodes("v1") == (root, first)
+
+
+async def test_servers_that_start_together_make_one_project(tmp_path):
+    async def start():
+        async with Database.open(tmp_path / "project", None) as database:
+            await Captures(database).add(CAPTURE, [sighting()])
+
+    async with anyio.create_task_group() as group:
+        for _ in range(8):
+            group.start_soon(start)
+    async with Database.open(tmp_path / "project", None) as database:
+        assert len(await Captures(database).all()) == 8
+
+
 async def half_a_transaction(database):
     async with database.transaction():
         await database.insert("INSERT INTO captures (record, created_at) VALUES ('{}', ?)", (1.0,))
@@ -181,7 +204,7 @@ async def test_nothing_of_a_failed_transaction_is_kept(tmp_path):
 async def test_a_full_disk_is_named_and_loses_nothing(tmp_path):
     async with Database.open(tmp_path, 200_000) as database:
         captures = Captures(database)
-        with pytest.raises(StoreUnavailable, match="full"):
+        with pytest.raises(StoreUnavailable, match="full: its quota is 200000 bytes"):
             await fill(captures)
         filed = await captures.all()
     async with Database.open(tmp_path, None) as database:
@@ -206,7 +229,9 @@ async def test_a_newer_schema_is_left_alone(tmp_path):
             pass
 
 
-@pytest.mark.parametrize("text", ["v", "x1", "v1; DROP TABLE nodes", "v-1", "", "v99", "v²"])
+@pytest.mark.parametrize(
+    "text", ["v", "x1", "v1; DROP TABLE nodes", "v-1", "", "v99", "v²", "v" + "9" * 40]
+)
 async def test_an_id_that_names_nothing_says_where_ids_come_from(tmp_path, text):
     async with Database.open(tmp_path, None) as database:
         with pytest.raises(UnknownId, match="Next: get_card"):

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from mcp.client import Client
 
+from kernelforge_engine.engine import Engine
 from kernelforge_server import settings
 from kernelforge_server.app import build_server
 
@@ -12,7 +13,8 @@ from kernelforge_server.app import build_server
 @pytest.fixture(params=["auto", "legacy"])
 async def client(request, tmp_path, monkeypatch) -> AsyncIterator[Client]:
     monkeypatch.setattr("sys.stdout", None)  # the server replaces it; the test's own comes back
-    async with Client(build_server(settings.resolve(tmp_path / "p")), mode=request.param) as opened:
+    engine = Engine.open(settings.resolve(tmp_path / "p"))
+    async with Client(build_server(engine), mode=request.param) as opened:
         yield opened
 
 

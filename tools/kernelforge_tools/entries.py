@@ -1,5 +1,6 @@
 """How people and agents name files and functions: FILE.py[:function]."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from kernelforge_engine.exchanges import CaptureRequest
@@ -7,7 +8,10 @@ from kernelforge_engine.exchanges import CaptureRequest
 
 def absolute(path: str | Path) -> Path:
     """A path that means the same in every process."""
-    return Path(path).expanduser().absolute()
+    path = Path(path)
+    with suppress(RuntimeError):  # ~ of a user who does not exist is a name like any other
+        path = path.expanduser()
+    return path.absolute()
 
 
 def capture_request(entry: str, inputs: str, device: str) -> CaptureRequest:

@@ -36,7 +36,7 @@ class DemoDevice(StrEnum):
     CUDA = "cuda"
 
 
-EXAMPLE = {DemoDevice.CPU: "sentence_encoder.py", DemoDevice.CUDA: "vae_decoder.py"}
+EXAMPLE = {DemoDevice.CPU: "speech_detector.py", DemoDevice.CUDA: "vae_decoder.py"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """`kernelforge optimize`: try library kernels along the search."""
 
+from statistics import median
 from typing import Annotated
 
 import typer
@@ -41,7 +42,10 @@ def optimize(
 def report_line(report: OptimizeReport) -> str:
     """What a run did, in one line."""
     refused = ", ".join(f"{count} {status}" for status, count in report.refused.items())
-    return (
-        f"{report.proposals} proposals: {report.valid} valid, {report.faster} faster than eager"
-        f"{f', refused: {refused}' if refused else ''}."
-    )
+    line = f"{report.proposals} proposals: {report.valid} valid, {report.faster} faster than eager"
+    line += f", refused: {refused}." if refused else "."
+    if report.verdict_seconds:
+        line += (
+            f" Compile, validate and benchmark: {median(report.verdict_seconds):.1f} s (median)."
+        )
+    return line

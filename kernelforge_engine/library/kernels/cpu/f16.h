@@ -1,4 +1,12 @@
 struct f16 { u16 bits; };
+#if defined(__AVX512F__)
+typedef short vs __attribute__((vector_size(2 * W)));
+FN vf load(const f16* p) { return (vf)__builtin_ia32_vcvtph2ps512_mask(read<vs>(p), vf{}, -1, 4); }
+FN void store(f16* p, vf v) {
+    vs h = (vs)__builtin_ia32_vcvtps2ph512_mask(v, 0, vs{}, -1);
+    __builtin_memcpy(p, &h, sizeof h);
+}
+#else
 FN vf load(const f16* p) {
     vu h = __builtin_convertvector(read<vh>(p), vu);
     vu low = (h & 0x7fff) << 13;
@@ -14,3 +22,4 @@ FN void store(f16* p, vf v) {
     vh h = __builtin_convertvector(r | (u >> 16 & 0x8000), vh);
     __builtin_memcpy(p, &h, sizeof h);
 }
+#endif

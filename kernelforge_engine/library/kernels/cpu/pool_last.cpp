@@ -5,7 +5,7 @@ channels = "in0.shape[1]"
 kernel = "pool_last"
 args = [
     "in0", "out0", "i32:in0.shape[0]", "i32:channels", "i32:in0.shape[2]", "i32:out0.shape[2]",
-    "i32:in0.shape[3]", "i32:out0.shape[3]", $window
+    "i32:in0.shape[3]", "i32:out0.shape[3]"
 ]
 */
 $prelude
@@ -14,10 +14,7 @@ FN vf step(vf a, vf v) { return $step; }
 FN vf read_some(const T* p, int n) { return n < W ? load(p, n) : load(p); }
 
 extern "C" void pool_last(const T* input, T* output, int images, int channels, int height,
-                          int out_height, int width, int out_width, int kh, int kw, int sh, int sw,
-                          int ph, int pw, int dh, int dw, int divisor, int padded) {
-    [[maybe_unused]] const Axis v = {height, out_height, kh, sh, ph, dh};
-    [[maybe_unused]] const Axis h = {width, out_width, kw, sw, pw, dw};
+                          int out_height, int width, int out_width) {
     const i64 pixels = (i64)images * out_height * out_width;
 #pragma omp parallel for if (pixels * channels > 2048)
     for (i64 p = 0; p < pixels; p++) {
@@ -26,11 +23,11 @@ extern "C" void pool_last(const T* input, T* output, int images, int channels, i
         for (int c = 0; c < channels; c += W) {
             int n = channels - c;
             vf a = splat($start);
-            for (int i = 0; i < kh; i++) {
-                int row = oh * sh - ph + i * dh;
+            for (int i = 0; i < KH; i++) {
+                int row = oh * SH - PH + i * DH;
                 if (row < 0 || row >= height) continue;
-                for (int j = 0; j < kw; j++) {
-                    int column = ow * sw - pw + j * dw;
+                for (int j = 0; j < KW; j++) {
+                    int column = ow * SW - PW + j * DW;
                     if (column < 0 || column >= width) continue;
                     a = step(a, read_some(x + ((i64)row * width + column) * channels + c, n));
                 }

@@ -7,20 +7,13 @@ planes = "in0.numel / (height * width)"
 kernel = "pool_planes"
 args = [
     "in0", "out0", "ws0", "i64:planes", "i32:height", "i32:out0.shape[-2]", "i32:width",
-    "i32:out0.shape[-1]", $window
+    "i32:out0.shape[-1]"
 ]
 [workspace.ws0]
 bytes = "4 * planes * (width + out0.shape[-1])"
 */
 $prelude
 FN float step(float a, float v) { return $step; }
-
-// x[0], x[s], ... into acc[0], acc[1], ...
-template <int STRIDE> FN void across(float* acc, const float* x, int n, int stride) {
-    const i64 s = STRIDE ? STRIDE : stride;
-#pragma omp simd
-    for (int o = 0; o < n; o++) acc[o] = step(acc[o], x[o * s]);
-}
 
 FN const float* as_float(const float* x, float*, int) { return x; }
 template <class S> FN const float* as_float(const S* x, float* buffer, int n) {
@@ -30,34 +23,29 @@ template <class S> FN const float* as_float(const S* x, float* buffer, int n) {
     return buffer;
 }
 
-FN void add_row(float* acc, const float* row, Axis h) {
-    for (int j = 0; j < h.kernel; j++) {
-        int shift = j * h.dilation - h.pad;
-        int first = shift < 0 ? (h.stride - 1 - shift) / h.stride : 0;
-        int last = (h.size - shift + h.stride - 1) / h.stride;
-        int n = (last < h.out ? last : h.out) - first;
-        const float* x = row + first * h.stride + shift;
-        if (h.stride == 1) across<1>(acc + first, x, n, 1);
-        else if (h.stride == 2) across<2>(acc + first, x, n, 2);
-        else across<0>(acc + first, x, n, h.stride);
+// One row of the input into all outputs whose window it crosses, a column of the window at a time.
+FN void add_row(float* acc, const float* row, int width, int out_width) {
+    for (int j = 0; j < KW; j++) {
+        const int shift = j * DW - PW;
+        const int first = shift < 0 ? (SW - 1 - shift) / SW : 0;
+        const int last = (width - shift + SW - 1) / SW, n = last < out_width ? last : out_width;
+#pragma omp simd
+        for (int o = first; o < n; o++) acc[o] = step(acc[o], row[o * SW + shift]);
     }
 }
 
 extern "C" void pool_planes(const T* input, T* output, float* scratch, i64 planes, int height,
-                            int out_height, int width, int out_width, int kh, int kw, int sh,
-                            int sw, int ph, int pw, int dh, int dw, int divisor, int padded) {
-    [[maybe_unused]] const Axis v = {height, out_height, kh, sh, ph, dh};
-    [[maybe_unused]] const Axis h = {width, out_width, kw, sw, pw, dw};
+                            int out_height, int width, int out_width) {
 #pragma omp parallel for if (planes * out_height * out_width > 2048)
     for (i64 p = 0; p < planes; p++) {
         const T* x = input + p * height * width;
         float *acc = scratch + p * (width + out_width), *buffer = acc + out_width;
         for (int oh = 0; oh < out_height; oh++) {
             for (int ow = 0; ow < out_width; ow++) acc[ow] = $start;
-            for (int i = 0; i < kh; i++) {
-                int row = oh * sh - ph + i * dh;
+            for (int i = 0; i < KH; i++) {
+                int row = oh * SH - PH + i * DH;
                 if (row >= 0 && row < height)
-                    add_row(acc, as_float(x + (i64)row * width, buffer, width), h);
+                    add_row(acc, as_float(x + (i64)row * width, buffer, width), width, out_width);
             }
             for (int ow = 0; ow < out_width; ow++) {
                 float a = acc[ow];

@@ -17,23 +17,28 @@ extern "C" __global__ void __launch_bounds__(1024)
     __shared__ float slots[2][32];
     x += (i64)blockIdx.x * cols;
     y += (i64)blockIdx.x * cols;
-    float v[ITEMS][VEC], mean = 0.0f, square = 0.0f;
+    Raw<VEC, T> raw[ITEMS];
+    float v[VEC], mean = 0.0f, square = 0.0f;
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
         int i = (k * blockDim.x + threadIdx.x) * VEC;
-        if (i < cols) load<VEC>(x + i, v[k]);
-        if (CENTER && i < cols)
+        if (i < cols) raw[k].load(x + i);
+    }
 #pragma unroll
-            for (int j = 0; j < VEC; j++) mean += v[k][j];
+    for (int k = 0; k < ITEMS; k++) {
+        if (!CENTER || (k * blockDim.x + threadIdx.x) * VEC >= cols) break;
+        raw[k].open(v);
+#pragma unroll
+        for (int j = 0; j < VEC; j++) mean += v[j];
     }
     if (CENTER) mean = block_sum(mean, slots[0]) / cols;
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++)
+    for (int k = 0; k < ITEMS; k++) {
+        if ((k * blockDim.x + threadIdx.x) * VEC >= cols) break;
+        raw[k].open(v);
 #pragma unroll
-        for (int j = 0; j < VEC; j++) {
-            v[k][j] -= mean;
-            if ((k * blockDim.x + threadIdx.x) * VEC < cols) square += v[k][j] * v[k][j];
-        }
+        for (int j = 0; j < VEC; j++) square += (v[j] - mean) * (v[j] - mean);
+    }
     float scale = 1.0f / sqrtf(block_sum(square, slots[1]) / cols + eps);
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
@@ -42,9 +47,10 @@ extern "C" __global__ void __launch_bounds__(1024)
         float gain[VEC], shift[VEC];
         if (WEIGHT) load<VEC>(w + i, gain);
         if (BIAS) load<VEC>(b + i, shift);
+        raw[k].open(v);
 #pragma unroll
         for (int j = 0; j < VEC; j++)
-            v[k][j] = v[k][j] * scale * (WEIGHT ? gain[j] : 1.0f) + (BIAS ? shift[j] : 0.0f);
-        store<VEC>(y + i, v[k]);
+            v[j] = (v[j] - mean) * scale * (WEIGHT ? gain[j] : 1.0f) + (BIAS ? shift[j] : 0.0f);
+        store<VEC>(y + i, v);
     }
 }

@@ -18,23 +18,28 @@ extern "C" __global__ void __launch_bounds__(128)
     if (row >= rows) return;
     x += row * cols;
     y += row * cols;
-    float v[ITEMS][VEC], mean = 0.0f, square = 0.0f;
+    Raw<VEC, T> raw[ITEMS];
+    float v[VEC], mean = 0.0f, square = 0.0f;
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
         int i = (k * 32 + threadIdx.x) * VEC;
-        if (i < cols) load<VEC>(x + i, v[k]);
-        if (CENTER && i < cols)
+        if (i < cols) raw[k].load(x + i);
+    }
 #pragma unroll
-            for (int j = 0; j < VEC; j++) mean += v[k][j];
+    for (int k = 0; k < ITEMS; k++) {
+        if (!CENTER || (k * 32 + threadIdx.x) * VEC >= cols) break;
+        raw[k].open(v);
+#pragma unroll
+        for (int j = 0; j < VEC; j++) mean += v[j];
     }
     if (CENTER) mean = warp_sum(mean) / cols;
 #pragma unroll
-    for (int k = 0; k < ITEMS; k++)
+    for (int k = 0; k < ITEMS; k++) {
+        if ((k * 32 + threadIdx.x) * VEC >= cols) break;
+        raw[k].open(v);
 #pragma unroll
-        for (int j = 0; j < VEC; j++) {
-            v[k][j] -= mean;
-            if ((k * 32 + threadIdx.x) * VEC < cols) square += v[k][j] * v[k][j];
-        }
+        for (int j = 0; j < VEC; j++) square += (v[j] - mean) * (v[j] - mean);
+    }
     float scale = 1.0f / sqrtf(warp_sum(square) / cols + eps);
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
@@ -43,9 +48,10 @@ extern "C" __global__ void __launch_bounds__(128)
         float gain[VEC], shift[VEC];
         if (WEIGHT) load<VEC>(w + i, gain);
         if (BIAS) load<VEC>(b + i, shift);
+        raw[k].open(v);
 #pragma unroll
         for (int j = 0; j < VEC; j++)
-            v[k][j] = v[k][j] * scale * (WEIGHT ? gain[j] : 1.0f) + (BIAS ? shift[j] : 0.0f);
-        store<VEC>(y + i, v[k]);
+            v[j] = (v[j] - mean) * scale * (WEIGHT ? gain[j] : 1.0f) + (BIAS ? shift[j] : 0.0f);
+        store<VEC>(y + i, v);
     }
 }

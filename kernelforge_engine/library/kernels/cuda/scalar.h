@@ -45,8 +45,8 @@ template <class T> FN T narrow(float x) {
     }
 }
 
-// N values at consecutive addresses, as 16-byte words where N allows it. They stay closed until they
-// are used, so that loads in flight take few registers.
+// N values at consecutive addresses, as 16-byte words where N allows it. They stay closed until
+// they are used, so that loads in flight take few registers.
 template <int N, class T, bool WIDE = N % LANES<T> == 0> struct Raw {
     T v[N];
     FN void load(const T* p) {

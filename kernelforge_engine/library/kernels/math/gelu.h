@@ -1,6 +1,6 @@
 // x Phi(x). Phi(-t) = exp(-t^2 / 2) R(t), and R is smooth: a polynomial in 1 / (1 + 0.23 t) by a
-// minimax fit made here, 4.7e-8 relative. Nothing cancels in the lower tail. Below -8.3 the value is
-// 0, as it is for 1 + erf in doubles.
+// minimax fit made here, 4.7e-8 relative. Nothing cancels in the lower tail. Below -8.3 the value
+// is 0, as it is for 1 + erf in doubles.
 FN vf gelu_(vf x) {
     vf u = quotient(splat(1.0f), 1.0f + 0.23f * abs_(x));
     vf r = splat(-0.0784313604f);

@@ -1,11 +1,10 @@
-// One axis of a pooling window, and the inputs under an output, with padding or without.
-struct Axis { int size, out, kernel, stride, pad, dilation; };
-FN int extent(Axis a, int o, bool padded) {
-    int first = o * a.stride - a.pad, last = first + a.kernel;
-    last = last < a.size + a.pad ? last : a.size + a.pad;
-    if (padded) return last - first;
-    return (last < a.size ? last : a.size) - (first > 0 ? first : 0);
+// How many inputs an average divides by: those of the window, with padding or without.
+FN int extent(int o, int size, int kernel, int stride, int pad) {
+    int first = o * stride - pad, last = first + kernel;
+    last = last < size + pad ? last : size + pad;
+    if (PADDED) return last - first;
+    return (last < size ? last : size) - (first > 0 ? first : 0);
 }
-FN float cells(Axis v, Axis h, int oh, int ow, int divisor, bool padded) {
-    return divisor ? divisor : extent(v, oh, padded) * extent(h, ow, padded);
+FN float cells(int oh, int ow, int height, int width) {
+    return DIVISOR ? DIVISOR : extent(oh, height, KH, SH, PH) * extent(ow, width, KW, SW, PW);
 }

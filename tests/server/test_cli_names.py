@@ -1,0 +1,80 @@
+"""Names that mean nothing in a project, and files that are not what they should be."""
+
+import json
+
+import pytest
+
+UNKNOWN = [
+    ("cards --capture c9", "capture 'c9'"),
+    ("optimize --capture c9", "capture 'c9'"),
+    ("evaluate relu.cpp --variant v99", "variant 'v99'"),
+    ("evaluate relu.cpp --variant k1", "variant 'k1'"),
+    ("evaluate other.cpp --variant VARIANT --parent n99", "node 'n99'"),
+    ("tree --variant v" + "9" * 30, "variant 'v999"),
+    ("export -o x.cast --node n99", "node 'n99'"),
+]
+
+
+@pytest.mark.parametrize(("line", "words"), UNKNOWN)
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_an_id_that_names_nothing_is_refused(forged, sentence, line, words, as_json):
+    (forged.folder / "other.cpp").write_text("int x;")
+    arguments = line.replace("VARIANT", forged.variant).split()
+    assert f"There is no {words}" in sentence(forged.run(*arguments, *as_json), 2)
+
+
+def test_a_variant_that_is_no_target_says_why(forged, sentence):
+    ended = forged.run("evaluate", "relu.cpp", "--variant", forged.no_target, "--json")
+    assert f"Variant {forged.no_target} is not a target: " in sentence(ended, 2)
+
+
+def test_a_parent_of_another_variant_is_refused(forged, sentence):
+    cards = json.loads(forged.run("cards", "--json").stdout)["cards"]
+    add = next(c["variants"][0]["id"] for c in cards if c["operator"] == "aten::add.Tensor")
+    ended = forged.run("evaluate", "relu.cpp", "--variant", add, "--parent", forged.node)
+    assert f"it belongs to {forged.variant}" in sentence(ended, 2)
+
+
+def test_a_missing_file_among_good_ones_is_found_before_anything_is_judged(forged, sentence):
+    (forged.folder / "new.cpp").write_text("int new_one;")
+    tree = forged.run("tree", "--variant", forged.variant, "--json").stdout
+    for wrong in ("missing.cpp", "."):
+        ended = forged.run("evaluate", "new.cpp", wrong, "--variant", forged.variant, "--json")
+        assert f"no readable file at {wrong}" in sentence(ended, 2)
+    assert forged.run("tree", "--variant", forged.variant, "--json").stdout == tree
+
+
+def damaged(good):
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 1
+    return {
+        "truncated": good[: len(good) // 2],
+        "flipped": bytes(flipped),
+        "text": b"PK\x03\x04 not a cast\n",
+        "empty": b"",
+    }
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "text", "empty"])
+def test_a_damaged_cast_is_refused_by_every_command(forged, sentence, damage):
+    path = forged.folder / f"{damage}.cast"
+    path.write_bytes(damaged((forged.folder / "good.cast").read_bytes())[damage])
+    for arguments in (
+        ["cast", "inspect", path],
+        ["cast", "verify", path, "--json"],
+        ["measure", "model.py", "--cast", path, "--json"],
+    ):
+        assert f"{path} is not a cast" in sentence(forged.run(*arguments), 2)
+
+
+def test_a_cast_is_never_written_over_unasked(forged, sentence):
+    before = (forged.folder / "good.cast").read_bytes()
+    ended = forged.run("export", "-o", "good.cast", "--node", forged.node)
+    assert "it exists" in sentence(ended, 2)
+    assert (forged.folder / "good.cast").read_bytes() == before
+
+
+def test_eager_itself_is_not_exported(forged, sentence):
+    root = json.loads(forged.run("tree", "--variant", forged.variant, "--json").stdout)["nodes"][0]
+    ended = forged.run("export", "-o", "root.cast", "--node", root["id"], "--json")
+    assert "it is eager itself" in sentence(ended, 2)

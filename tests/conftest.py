@@ -170,7 +170,7 @@ class Processes:
     async def gone(self, pids: list[int]) -> None:
         """Wait until none of these runs any more."""
         with anyio.fail_after(60):
-            while set(pids) & set(self._living()):
+            while set(pids) & set(self._living()):  # noqa: ASYNC110  processes set no event
                 await anyio.sleep(0.01)
 
 

@@ -38,7 +38,9 @@ def build(order: Build) -> Built | BuildRefused:
             return _compiled(order, unit, compilers, Path(work), started)
     except OSError as error:
         what = "The compiler's working folder"
-        raise NotWritten(what=what, path=tempfile.gettempdir(), why=error.strerror, step=MEND) from error
+        raise NotWritten(
+            what=what, path=tempfile.gettempdir(), why=error.strerror, step=MEND
+        ) from error
 
 
 def _compilers(order: Build) -> list[Compiler]:

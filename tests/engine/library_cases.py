@@ -18,7 +18,7 @@ from kernelforge_engine.worker.tensors import copied
 
 A = torch.ops.aten
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
-EXACT = {"relu", "relu_", "neg", "abs", "max_pool2d", "embedding", "to"}
+EXACT = {"clone", "relu", "relu_", "neg", "abs", "max_pool2d", "embedding", "to"}
 LAST = torch.channels_last
 
 
@@ -63,6 +63,11 @@ def last(*shape):
     return Data(shape, layout="channels_last")
 
 
+def offset(*shape):
+    """A tensor that begins one element behind an aligned address."""
+    return Data(shape, layout="offset")
+
+
 def norm(n, c, *hw, groups):
     args = (data(n, c, *hw), groups, weight(c), weight(c), 1e-5, True)
     return Case(A.group_norm.default, args)
@@ -92,10 +97,10 @@ UNARY = [
     A.relu.default, A.relu_.default, A.gelu.default, A.silu.default, A.silu_.default,
     A.sigmoid.default, A.tanh.default, A.neg.default, A.exp.default, A.rsqrt.default,
     A.abs.default, A.hardswish.default, A.hardswish_.default, A.sqrt.default, A.relu6.default,
-    A.hardsigmoid.default, A.reciprocal.default,
+    A.hardsigmoid.default, A.reciprocal.default, A.clone.default,
 ]  # fmt: skip
 CASES = [
-    *[Case(op, (data(3, 777),)) for op in UNARY],
+    *[Case(op, (data(3, 777),), FLOATS[: 3 if op in UNARY[:6] else 2]) for op in UNARY],
     *[Case(op, (last(2, 5, 7, 3),)) for op in (A.relu.default, A.silu_.default)],
     *[Case(A.gelu.default, (data(*s),), (torch.float32,)) for s in ((8, 32, 384), (1,), (20000,))],
     Case(A.gelu.default, (data(999),), keywords=(("approximate", "tanh"),)),
@@ -123,7 +128,7 @@ CASES = [
         for s in ((3, 5, 32), (2, 37), (4, 1), (3, 1000), (2, 5000), (1, 50001), (7, 17))
     ],
     Case(A.softmax.int, (data(3, 40), 1, torch.float32), (torch.bfloat16,)),
-    rows(8, 32, 384, eps=1e-12), rows(3, 37), rows(2, 1), rows(5, 1536),
+    rows(5, 1536), rows(8, 32, 384, eps=1e-12), rows(3, 37), rows(2, 1),
     rows(2, 3, 8, 16, axes=2), rows(4, 640, weighted=False), rows(2, 4001),
     rms(3, 7, 64), rms(5, 1536, eps=None), rms(3, 130, weighted=False), rms(2, 9),
     norm(2, 8, 7, 5, groups=4), norm(1, 32, 16, 16, groups=32), norm(2, 6, 64, groups=2),
@@ -151,6 +156,9 @@ CASES = [
     Case(A.mean.dim, (data(3, 5, 64), [-1], True)),
     Case(A.embedding.default, (data(50, 24), Data((3, 7), "index", bound=50))),
     Case(A.embedding.default, (data(9, 5), Data((4, 6), "index", "expanded", bound=9)), FLOATS[:2]),
+    Case(A.sigmoid.default, (offset(64, 33),)),
+    Case(A.softmax.int, (offset(5, 64), -1)),
+    Case(A.group_norm.default, (offset(2, 8, 16), 2)),
 ]  # fmt: skip
 DRAWS = ("normal", "shifted", "heavy", "rows", "wide", "special")
 
@@ -170,6 +178,8 @@ def _draw(spec, dtype, draw, seed, device):
     else:
         made = _shaped(made, draw, g)
     made = made.to(spec.dtype or dtype).to(device)
+    if spec.layout == "offset":
+        return made.new_empty(made.numel() + 1)[1:].view(made.shape).copy_(made)
     return made.contiguous(memory_format=LAST) if spec.layout == "channels_last" else made
 
 

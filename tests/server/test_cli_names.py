@@ -1,26 +1,27 @@
 """Names that mean nothing in a project, and files that are not what they should be."""
 
 import json
+import shutil
 
 import pytest
 
 UNKNOWN = [
     ("cards --capture c9", "capture 'c9'"),
-    ("optimize --capture c9", "capture 'c9'"),
+    ("optimize --capture c9 --json", "capture 'c9'"),
     ("evaluate relu.cpp --variant v99", "variant 'v99'"),
-    ("evaluate relu.cpp --variant k1", "variant 'k1'"),
+    ("evaluate relu.cpp --variant k1 --json", "variant 'k1'"),
     ("evaluate other.cpp --variant VARIANT --parent n99", "node 'n99'"),
-    ("tree --variant v" + "9" * 30, "variant 'v999"),
-    ("export -o x.cast --node n99", "node 'n99'"),
+    ("tree --variant banana", "variant 'banana'"),
+    ("tree --json --variant v" + "9" * 30, "variant 'v999"),
+    ("export -o x.cast --node n99 --json", "node 'n99'"),
 ]
 
 
 @pytest.mark.parametrize(("line", "words"), UNKNOWN)
-@pytest.mark.parametrize("as_json", [[], ["--json"]])
-def test_an_id_that_names_nothing_is_refused(forged, sentence, line, words, as_json):
+def test_an_id_that_names_nothing_is_refused(forged, sentence, line, words):
     (forged.folder / "other.cpp").write_text("int x;")
     arguments = line.replace("VARIANT", forged.variant).split()
-    assert f"There is no {words}" in sentence(forged.run(*arguments, *as_json), 2)
+    assert f"There is no {words}" in sentence(forged.run(*arguments), 2)
 
 
 def test_a_variant_that_is_no_target_says_why(forged, sentence):
@@ -44,6 +45,23 @@ def test_a_missing_file_among_good_ones_is_found_before_anything_is_judged(forge
     assert forged.run("tree", "--variant", forged.variant, "--json").stdout == tree
 
 
+def test_an_example_that_was_lost_is_named_with_its_file(forged, sentence, tmp_path):
+    shutil.copytree(forged.folder / ".kernelforge", tmp_path / "project")
+    (forged.folder / "again.cpp").write_text((forged.folder / "relu.cpp").read_text() + "//")
+    arguments = ["evaluate", "again.cpp", "--variant", forged.variant]
+    for blob in (tmp_path / "project" / "blobs").glob("*/*"):
+        blob.write_bytes(blob.read_bytes()[:40])
+    text = sentence(forged.run(*arguments, "--project", tmp_path / "project"), 1)
+    assert f"The example tensor {tmp_path}" in text
+    assert "capture the model again" in text
+
+
+def test_a_database_that_is_none_is_named(forged, sentence, tmp_path):
+    (tmp_path / "forge.db").write_text("no database at all" * 100)
+    text = sentence(forged.run("cards", "--project", tmp_path, "--json"), 1)
+    assert "file is not a database" in text
+
+
 def damaged(good):
     flipped = bytearray(good)
     flipped[len(good) // 2] ^= 1
@@ -56,15 +74,19 @@ def damaged(good):
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "text", "empty"])
-def test_a_damaged_cast_is_refused_by_every_command(forged, sentence, damage):
+def test_a_damaged_cast_is_no_cast(forged, sentence, damage):
     path = forged.folder / f"{damage}.cast"
     path.write_bytes(damaged((forged.folder / "good.cast").read_bytes())[damage])
+    assert f"{path} is not a cast" in sentence(forged.run("cast", "verify", path, "--json"), 2)
+
+
+def test_every_command_that_reads_a_cast_checks_it(forged, sentence):
+    (forged.folder / "bad.cast").write_text("text")
     for arguments in (
-        ["cast", "inspect", path],
-        ["cast", "verify", path, "--json"],
-        ["measure", "model.py", "--cast", path, "--json"],
+        ["cast", "inspect", "bad.cast"],
+        ["measure", "model.py", "--cast", "bad.cast"],
     ):
-        assert f"{path} is not a cast" in sentence(forged.run(*arguments), 2)
+        assert "bad.cast is not a cast" in sentence(forged.run(*arguments), 2)
 
 
 def test_a_cast_is_never_written_over_unasked(forged, sentence):

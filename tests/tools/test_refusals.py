@@ -43,6 +43,8 @@ async def test_every_wrong_field_gets_a_line_of_its_own(client):
     ("tool", "arguments"),
     [
         ("list_cards", {}),
+        ("list_cards", {"capture_id": "c7"}),
+        ("get_card", {"variant_id": "v" + "9" * 30}),
         ("get_card", {"card_id": "k7"}),
         ("mcts_select", {"variant_id": "v7"}),
         ("benchmark", {"node_id": "n7"}),
@@ -51,6 +53,7 @@ async def test_every_wrong_field_gets_a_line_of_its_own(client):
         ("compile_and_validate", {"variant_id": "v7", "source": "x", "lease_id": "l7"}),
         ("capture_model", {"entry": "missing.py"}),
         ("export_cast", {"path": "x.cast"}),
+        ("export_cast", {"path": "x.cast", "node_ids": ["n7"]}),
     ],
 )
 async def test_an_error_says_what_to_do_next(client, tool, arguments):

@@ -13,7 +13,13 @@ from anyio.abc import TaskGroup
 from kernelforge_engine import __version__, codec
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.children import Children
-from kernelforge_engine.errors import FileMissing, MeasurementFailed, NotATarget, UnknownId
+from kernelforge_engine.errors import (
+    FileMissing,
+    MeasurementFailed,
+    NodeInvalid,
+    NotATarget,
+    UnknownId,
+)
 from kernelforge_engine.exchanges import (
     Attempt,
     CaptureRequest,
@@ -42,7 +48,7 @@ from kernelforge_engine.search.tree import Tree
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.jobs import Jobs
-from kernelforge_engine.store.trees import Trees
+from kernelforge_engine.store.trees import Trees, is_valid
 from kernelforge_engine.submission import Submitter
 
 SECRET_BYTES = 32
@@ -82,6 +88,7 @@ class Engine:
         """
         project = settings.project.absolute()
         settings = replace(settings, project=project, cache=settings.cache.absolute())
+        failure: Exception | None = None
         async with (
             Database.open(project, settings.quota_bytes) as database,
             anyio.create_task_group() as tasks,
@@ -90,9 +97,14 @@ class Engine:
             await engine._jobs.resume()
             try:
                 yield engine
+            except Exception as error:  # noqa: BLE001  raised again, below
+                failure = error
             finally:
                 tasks.cancel_scope.cancel()
                 engine._children.close()
+        # Out here, since a task group would wrap the caller's error into a group.
+        if failure is not None:
+            raise failure
 
     async def capture(self, request: CaptureRequest, notice: Notice) -> Capture:
         """Run a model once on its example inputs in a child of its own and file what it ran."""
@@ -183,12 +195,17 @@ class Engine:
         """Time a node against eager and back the result up its tree.
 
         Raises:
-            MeasurementFailed: its timed outputs are not valid any more, or it could not be run.
+            BadOption: it is eager itself.
+            NodeInvalid: its output is not right any more, which is on record from then on.
+            MeasurementFailed: it could not be run.
         """
         node = await self._trees.node(node_id)
+        if node.verdict is not None and not is_valid(node):
+            raise NodeInvalid(node=node_id, why=node.verdict.reason)
         variant = await self._captures.variant(node.variant_id)
+        archs = (await self._machine()).archs
+        candidate = await self._submitter.rebuilt(node, variant, archs)
         notice(Progress(done=0, total=1, text="timing it against eager"))
-        candidate = await self._submitter.rebuilt(node, variant, (await self._machine()).archs)
         timed = await self._children.time(
             TimeOrder(
                 variant=variant,
@@ -200,9 +217,11 @@ class Engine:
                 environment=self._settings.environment,
             )
         )
+        if timed.verdict is not None:
+            await self._trees.file_verdict(node_id, timed.verdict)
+            raise NodeInvalid(node=node_id, why=timed.verdict.reason)
         if timed.timing is None:
-            why = timed.verdict.reason if timed.verdict else "no timing came back"
-            raise MeasurementFailed(what=f"node {node_id}", why=why)
+            raise MeasurementFailed(what=f"node {node_id}", why="no timing came back")
         notice(Progress(done=1, total=1, text=str(timed.timing.outcome)))
         return await self._trees.file_timing(node_id, timed.timing)
 

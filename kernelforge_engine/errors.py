@@ -3,7 +3,7 @@
 KernelForgeError
 ├── UsageError            the request cannot be carried out as written (exit code 2)
 │   ├── FileMissing, ImportFailed, FactoryMissing, FactoryFailed, InputsRejected
-│   ├── UnknownId, StaleLease, BadOption, NotATarget, NothingToExport
+│   ├── UnknownId (NoCapture), StaleLease, BadOption, NotATarget, NothingToExport
 │   ├── NoCompiler, NoDevice
 │   └── CastRejected
 └── WorkFailed            the request was fine and the work did not finish (exit code 1)
@@ -11,7 +11,7 @@ KernelForgeError
     ├── ChildDied, ChildTimedOut, ChildRefused
     ├── StoreUnavailable, QuotaReached, SchemaTooNew, ExampleLost, NotWritten
     ├── ShimUnusable, NotInstalled
-    └── MeasurementFailed
+    └── MeasurementFailed (NodeInvalid)
 
 The docstring of a class is its message: one sentence on what happened, then ``Next:`` and the step
 that mends it. ``{fields}`` are filled from the keyword arguments of the raise.
@@ -21,7 +21,7 @@ import inspect
 
 
 class KernelForgeError(Exception):
-    """Kernel Forge could not do the work. Next: run `kernelforge doctor`."""
+    """Kernel Forge could not do the work. Next: check which devices are usable, then try again."""
 
     exit_code = 1
 
@@ -41,8 +41,8 @@ class FileMissing(UsageError):
 
 
 class FactoryMissing(UsageError):
-    """{file} defines no function {name}(). Next: add `def {name}():` at its top level, or name
-    another one as FILE.py:function or with --inputs."""
+    """{file} defines no function {name}(). Next: add `def {name}():` at its top level, or say which
+    of its functions to call instead."""
 
 
 class ImportFailed(UsageError):
@@ -63,6 +63,11 @@ class UnknownId(UsageError):
     """There is no {kind} {value!r} in this project. Next: {step}."""
 
 
+class NoCapture(UnknownId):
+    """This project holds no capture yet. Next: capture a model first, from a FILE.py that defines
+    make_model() and make_inputs(), or choose the project that has one."""
+
+
 class StaleLease(UsageError):
     """Lease {lease} has {why}. Next: call mcts_select for variant {variant} and submit under the
     new lease."""
@@ -73,13 +78,13 @@ class BadOption(UsageError):
 
 
 class NotATarget(UsageError):
-    """Variant {variant} is not a target: {why}. Next: choose one that list_cards or `kernelforge
-    cards` shows as a target."""
+    """Variant {variant} is not a target: {why}. Next: choose one that the cards show as a
+    target."""
 
 
 class NothingToExport(UsageError):
     """No node of this project is faster than eager, so there is nothing to export. Next: submit
-    and benchmark more candidates, or name nodes explicitly."""
+    and benchmark more candidates."""
 
 
 class NoCompiler(UsageError):
@@ -87,7 +92,7 @@ class NoCompiler(UsageError):
 
 
 class NoDevice(UsageError):
-    """No {device} device can be used here: {why}. Next: use --device cpu, or run on a machine with
+    """No {device} device can be used here: {why}. Next: use the device cpu, or a machine with
     an NVIDIA GPU and a CUDA build of torch."""
 
 
@@ -160,3 +165,8 @@ class NotInstalled(WorkFailed):
 
 class MeasurementFailed(WorkFailed):
     """The timing of {what} is not usable: {why}. Next: run it again on an idle machine."""
+
+
+class NodeInvalid(MeasurementFailed):
+    """Node {node} is not valid any more: {why}. Next: call mcts_select for its variant, revise the
+    source and submit it under the new lease."""

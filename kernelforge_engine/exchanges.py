@@ -108,11 +108,11 @@ class CastEntrySummary:
     share: float
     label: Label
     outcome: Outcome | None
-    eager_us: float
-    candidate_us: float
-    speedup: float
-    low: float
-    high: float
+    eager_us: float | None
+    candidate_us: float | None
+    speedup: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, kw_only=True)

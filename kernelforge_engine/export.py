@@ -16,6 +16,7 @@ from kernelforge_engine.errors import BadOption, NothingToExport, NotWritten
 from kernelforge_engine.exchanges import CastSummary, OptimizeReport
 from kernelforge_engine.pool.orders import Probed
 from kernelforge_engine.records import Node, Outcome, Variant, Verdict
+from kernelforge_engine.store.trees import is_valid
 from kernelforge_engine.submission import Candidate, Submitter
 
 
@@ -46,7 +47,8 @@ class Exporter:
 
         Raises:
             NothingToExport: no node is faster than eager.
-            BadOption: the path exists, or two named nodes belong to one variant.
+            BadOption: the path exists, a named node was not found to be valid and faster than
+                eager, or two of them belong to one variant.
             NotWritten: the path cannot be written.
         """
         _may_write(path, overwrite)
@@ -64,13 +66,10 @@ class Exporter:
 
     async def _chosen(self, node_id: str) -> _Chosen:
         node = await self._forge.node(node_id)
-        if node.verdict is None:
-            raise BadOption(
-                field="node", value=node_id, why="it is eager itself", accepted="a node below it"
-            )
+        verdict = _worth_shipping(node)
         variant = await self._forge.variant(node.variant_id)
         candidate = await self._submitter.rebuilt(node, variant, self._machine.archs)
-        return _Chosen(node=node, variant=variant, candidate=candidate, verdict=node.verdict)
+        return _Chosen(node=node, variant=variant, candidate=candidate, verdict=verdict)
 
     def _write(self, path: Path, chosen: list[_Chosen]) -> None:
         binaries: dict[str, bytes] = {}
@@ -107,6 +106,23 @@ class Exporter:
             share=variant.share,
             calls=variant.calls,
         )
+
+
+def _worth_shipping(node: Node) -> Verdict:
+    """The verdict of a node that is valid and faster than eager; a cast holds no other."""
+    if node.verdict is None:
+        why, accepted = "it is eager itself", "a node with a source that is faster than eager"
+    elif not is_valid(node):
+        why = f"it is not valid any more ({node.verdict.reason})"
+        accepted = "another node, or revise this one under a new lease"
+    elif node.timing is None:
+        why, accepted = "it has not been benchmarked", f"it after benchmarking {node.id}"
+    elif node.timing.outcome != Outcome.FASTER:
+        why = f"its benchmark found it {node.timing.outcome}"
+        accepted = "a node that a benchmark found faster; its calls are best left to eager"
+    else:
+        return node.verdict
+    raise BadOption(field="node", value=node.id, why=why, accepted=accepted)
 
 
 def _binaries(candidate: Candidate, found: dict[str, bytes]) -> tuple[Binary, ...]:

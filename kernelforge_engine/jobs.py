@@ -16,6 +16,8 @@ from kernelforge_engine.store.jobs import Jobs
 
 Work = Callable[[Notice], Awaitable[dict[str, Json]]]
 
+MOST_KEPT = 64  # ended jobs in memory whose answer nobody fetched, or that are not on record
+
 log = logging.getLogger(__name__)
 
 
@@ -25,6 +27,7 @@ class _Running:
     ended: anyio.Event = field(default_factory=anyio.Event)
     progress: Progress | None = None
     answered: bool = False
+    on_record: bool = False
 
     def end(
         self, state: JobState, result: dict[str, Json] | None = None, error: str | None = None
@@ -34,27 +37,35 @@ class _Running:
 
 
 class JobRunner:
-    """Runs jobs and keeps their results until they were asked for, and in the database for good."""
+    """Runs jobs and keeps their results until they were asked for, and in the database for good.
+
+    `_registering` makes a job on disk and its entry here one step: who looks in between would take
+    it for the job of a process that is gone.
+    """
 
     def __init__(self, jobs: Jobs, tasks: TaskGroup, clock: Callable[[], float]) -> None:
         self._jobs, self._tasks, self._clock = jobs, tasks, clock
         self._running: dict[str, _Running] = {}
+        self._registering = anyio.Lock()
 
     async def resume(self) -> None:
         """Mark jobs whose process is gone: the same call starts them anew."""
-        for job, owner in await self._jobs.running():
-            if job.id not in self._running and not _owned(job, owner):
-                await self._file(replace(job, state=JobState.INTERRUPTED))
+        async with self._registering:
+            for job, owner in await self._jobs.running():
+                if job.id not in self._running and not _owned(job, owner):
+                    await self._file(replace(job, state=JobState.INTERRUPTED))
 
     async def start(self, kind: str, key: str, work: Work) -> Job:
         """Start work; while a job of the same key runs, or its result was not fetched, attach."""
-        for entry in self._running.values():
-            if entry.job.key == key and not entry.answered:
-                return entry.job
-        job = await self._jobs.add(kind, key, os.getpid(), self._clock())
-        entry = self._running[job.id] = _Running(job=job)
-        self._tasks.start_soon(self._run, entry, work)
-        return job
+        async with self._registering:
+            for entry in self._running.values():
+                if entry.job.key == key and not entry.answered:
+                    return entry.job
+            with anyio.CancelScope(shield=True):
+                job = await self._jobs.add(kind, key, os.getpid(), self._clock())
+                entry = self._running[job.id] = _Running(job=job)
+            self._tasks.start_soon(self._run, entry, work)
+            return job
 
     async def _run(self, entry: _Running, work: Work) -> None:
         def notice(progress: Progress) -> None:
@@ -76,15 +87,26 @@ class JobRunner:
             entry.end(JobState.FAILED, error=str(trouble))
         finally:
             with anyio.CancelScope(shield=True):
-                await self._file(entry.job)
+                entry.on_record = await self._file(entry.job)
             entry.ended.set()
+            self._forget()
 
-    async def _file(self, job: Job) -> None:
+    def _forget(self) -> None:
+        """Drop what the database answers for as well, and the oldest of the rest beyond a bound."""
+        ended = [entry for entry in self._running.values() if entry.ended.is_set()]
+        wanted = [e.job.id for e in ended if not (e.answered and e.on_record)][-MOST_KEPT:]
+        for entry in ended:
+            if entry.job.id not in wanted:
+                del self._running[entry.job.id]
+
+    async def _file(self, job: Job) -> bool:
         """Put the end of a job on record; on a full disk its caller still gets the answer."""
         try:
             await self._jobs.end(job)
         except StoreUnavailable as error:
             log.warning("the end of job %s is not on record: %s", job.id, error)
+            return False
+        return True
 
     async def get(self, job_id: str) -> Job:
         """A job as it is now."""
@@ -105,8 +127,9 @@ class JobRunner:
                     notice(entry.progress)
                 with anyio.move_on_after(1.0):
                     await entry.ended.wait()
-        job = await self.get(job_id)
+        job = replace(entry.job, progress=entry.progress)
         entry.answered = entry.answered or job.state != JobState.RUNNING
+        self._forget()
         return job
 
     async def _wait_for_other(self, job_id: str, seconds: float) -> Job:

@@ -18,6 +18,7 @@ from kernelforge_engine.exchanges import (
 from kernelforge_engine.launch.describe import variant_text
 from kernelforge_engine.library.catalog import Offer
 from kernelforge_engine.records import Card, Node, Outcome, Status, Variant
+from kernelforge_engine.store.trees import is_valid
 
 AUTHOR = "library"
 WORTH_A_TRY = 0.001  # share of the captured time below which a variant is left alone
@@ -66,7 +67,7 @@ class Optimizer:
     async def _variant(self, variant: Variant, budget: int, tally: _Tally, notice: Notice) -> None:
         nodes = await self._forge.tree(variant.id)
         for node in nodes:
-            if node.source_digest and node.timing is None:
+            if is_valid(node) and node.timing is None:
                 await self._timed(node, notice)
         tried = {n.note for n in nodes} | {
             a.note for a in await self._forge.attempts(variant.id) if a.author == AUTHOR
@@ -132,8 +133,12 @@ class Optimizer:
 
 
 def best_node(nodes: tuple[Node, ...]) -> Node | None:
-    """The timed node with the highest lower bound; one that is faster comes before any other."""
-    timed = [n for n in nodes if n.timing is not None and n.timing.outcome != Outcome.IMPLAUSIBLE]
+    """The timed node with the highest lower bound that is valid; a faster one comes first."""
+    timed = [
+        n
+        for n in nodes
+        if is_valid(n) and n.timing is not None and n.timing.outcome != Outcome.IMPLAUSIBLE
+    ]
     return max(
         timed,
         key=lambda n: (n.timing.outcome == Outcome.FASTER, n.timing.low) if n.timing else (),

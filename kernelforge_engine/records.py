@@ -131,7 +131,8 @@ class Card:
 
 @dataclass(frozen=True, kw_only=True)
 class Capture:
-    """One recorded run of a model. `busy_us` sums the operators; `wall_us` is the model's clock."""
+    """One recorded run of a model. `busy_us` sums the operators; `wall_us` is the model's clock;
+    `output_drift` is how far observing moved the output, None where two runs cannot be compared."""
 
     id: str
     file: str
@@ -143,7 +144,7 @@ class Capture:
     wall_us: float
     busy_us: float
     calls: int
-    output_drift: float
+    output_drift: float | None
     created_at: float
 
 

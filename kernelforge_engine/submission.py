@@ -25,7 +25,7 @@ from kernelforge_engine.records import (
     Verdict,
 )
 from kernelforge_engine.store.captures import Captures
-from kernelforge_engine.store.trees import Filing, Trees
+from kernelforge_engine.store.trees import Filing, Trees, is_valid
 
 STEPS = 3
 
@@ -74,7 +74,7 @@ class Submitter:
         parent_id = await self._parent(proposal)
         twin = await self._twin(variant, proposal)
         if twin is not None and twin.verdict is not None:
-            return Submission(verdict=twin.verdict, node=twin)
+            return await self._known(proposal, parent_id, twin, twin.verdict)
         try:
             candidate = await self.built(proposal.text, variant, archs, notice)
         except _Refused as refused:
@@ -120,14 +120,22 @@ class Submitter:
         return parent.id
 
     async def _twin(self, variant: Variant, proposal: Proposal) -> Node | None:
-        """The node that already holds this very source; its lease has nothing left to do."""
+        """The node that already holds this very source."""
         digest = codec.sha256(proposal.text)
-        for node in await self._trees.nodes(variant.id):
-            if node.source_digest == digest:
-                if proposal.lease_id is not None:
-                    await self._trees.close_lease(proposal.lease_id, self._clock())
-                return node
-        return None
+        nodes = await self._trees.nodes(variant.id)
+        return next((node for node in nodes if node.source_digest == digest), None)
+
+    async def _known(
+        self, proposal: Proposal, parent_id: str, twin: Node, verdict: Verdict
+    ) -> Submission:
+        """The answer to a source that a node holds: that node, unless it is not valid any more."""
+        if not is_valid(twin):
+            variant = await self._captures.variant(proposal.variant_id)
+            source = _unread(proposal.text, variant)
+            return await self._filed(proposal, parent_id, source, verdict, None)
+        if proposal.lease_id is not None:  # it has nothing left to do
+            await self._trees.close_lease(proposal.lease_id, self._clock())
+        return Submission(verdict=verdict, node=twin)
 
     async def built(
         self, text: str, variant: Variant, archs: Mapping[str, str], notice: Notice | None = None
@@ -138,12 +146,7 @@ class Submitter:
             _Refused: the candidate's fault; the verdict is in it.
         """
         backend = variant.call.backend
-        source = Source(
-            text=text,
-            backend=backend,
-            plan=LaunchPlan(lets=(), launches=()),
-            digest=codec.sha256(text),
-        )
+        source = _unread(text, variant)
         if notice:
             notice(Progress(done=0, total=STEPS, text="reading the launch header"))
         try:
@@ -174,11 +177,17 @@ class Submitter:
         """A node's candidate; its stored artifact is used while it fits this machine.
 
         Raises:
-            MeasurementFailed: the node is a root, or its source does not build here any more.
+            BadOption: the node is a root.
+            MeasurementFailed: its source does not build here any more.
         """
         text = await self._trees.source(node.source_digest) if node.source_digest else None
         if text is None:
-            raise MeasurementFailed(what=f"node {node.id}", why="it is eager itself")
+            raise BadOption(
+                field="node",
+                value=node.id,
+                why="it is eager itself",
+                accepted="a node with a source",
+            )
         source = parse_source(text, variant.call.backend)
         stored = self._stored(node.artifact_digest, archs[variant.call.backend])
         if stored is not None:
@@ -225,6 +234,12 @@ class Submitter:
         return Submission(
             verdict=verdict, node=None, attempt_id=await self._trees.file_attempt(filing)
         )
+
+
+def _unread(text: str, variant: Variant) -> Source:
+    """A source before its header was read, as far as it has to be kept."""
+    plan = LaunchPlan(lets=(), launches=())
+    return Source(text=text, backend=variant.call.backend, plan=plan, digest=codec.sha256(text))
 
 
 def _name(artifact: Artifact) -> str:

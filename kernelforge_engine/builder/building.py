@@ -24,7 +24,7 @@ def build(order: Build) -> Built | BuildRefused:
         NoCompiler: this machine has none for the backend.
         NotWritten: the disk is full or read-only.
     """
-    if reason := gate.refusal(order.text):
+    if reason := gate.refusal(order.text, order.backend):
         return BuildRefused(log=f"error: {reason}", seconds=0.0)
     unit = contract.unit(order.text, order.launches, order.backend, order.arch)
     compilers = _compilers(order)

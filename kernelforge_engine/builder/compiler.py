@@ -11,13 +11,17 @@ Launches = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """One translation unit: the candidate and what the engine adds before and behind it."""
+    """The candidate's translation unit, with what the engine adds before and behind it.
+
+    `beside` is a translation unit of the engine's own, out of reach of the candidate's macros.
+    """
 
     candidate: str
     before: str
     behind: str
     launches: Launches
     arch: str
+    beside: str = ""
 
     @property
     def kernels(self) -> list[str]:

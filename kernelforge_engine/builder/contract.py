@@ -1,8 +1,11 @@
 """Code the engine adds to a candidate: checks of its launches and, on the cpu, trampolines.
 
-The checks stand behind the source but use templates that stand before it, with names of their own,
-so that a candidate's macros cannot change them.
+The checks and the trampolines stand behind the source but use templates that stand before it, and
+every word of theirs loses the meaning that a macro of the candidate gave it. The loop over calls is
+a translation unit of its own: nothing in the candidate's depends on how often it is called.
 """
+
+import re
 
 from kernelforge_engine.builder.compiler import Launches, Unit
 from kernelforge_engine.records import Backend
@@ -43,6 +46,8 @@ template <class kf_R, class... kf_T> inline void kf_call(kf_R (*kf_f)(kf_T...), 
 """
 # One native call runs a whole sample, so that a caller's overhead is not charged to the candidate.
 REPEAT = """\
+static void (*const kf_table[])(void**) = {NAMES};
+constexpr long kf_launches = sizeof kf_table / sizeof kf_table[0];
 struct kf_block { void* data; unsigned long bytes; };
 extern "C" void kf_repeat(void*** kf_arguments, const kf_block* kf_zeroed, long kf_blocks,
                           long kf_sets, long kf_calls) {
@@ -57,6 +62,8 @@ extern "C" void kf_repeat(void*** kf_arguments, const kf_block* kf_zeroed, long 
   }
 }
 """
+STRING = re.compile(r'"[^"\n]*"')
+WORD = re.compile(r"[A-Za-z_]\w*")
 WANTED = {
     "buffer": "a buffer, so parameter {n} of {kernel} must be a pointer",
     "i32": "i32, so parameter {n} of {kernel} must be an integer of 4 bytes, such as int",
@@ -67,19 +74,20 @@ WANTED = {
 
 
 def unit(candidate: str, launches: Launches, backend: Backend, arch: str) -> Unit:
-    """The translation unit of a candidate."""
+    """The translation units of a candidate."""
+    on_cpu = backend == "cpu"
     behind = [_checks(i, kernel, kinds) for i, (kernel, kinds) in enumerate(launches)]
-    if backend == "cpu":
+    if on_cpu:
         behind += [_trampoline(i, kernel) for i, (kernel, _) in enumerate(launches)]
-        behind += [_table(len(launches)), REPEAT]
     return Unit(
         candidate=candidate,
         before=PRELUDE.replace("SIDE", "") + CALLER
-        if backend == "cpu"
+        if on_cpu
         else PRELUDE.replace("SIDE", "__device__"),
-        behind="\n".join(behind),
+        behind="\n".join([_without_macros(behind, launches), *behind]),
         launches=launches,
         arch=arch,
+        beside=_repeat(len(launches)) if on_cpu else "",
     )
 
 
@@ -107,15 +115,18 @@ def _checks(index: int, kernel: str, kinds: tuple[str, ...]) -> str:
     return "\n".join(lines)
 
 
+def _without_macros(lines: list[str], launches: Launches) -> str:
+    """Directives that end the candidate's macros of every word in `lines` but the kernels' own."""
+    words = set(WORD.findall(STRING.sub("", "\n".join(lines))))
+    words -= {word for kernel, _ in launches for word in WORD.findall(kernel)}
+    return "\n".join(f"#undef {word}" for word in sorted(words - {"line"}))
+
+
 def _trampoline(index: int, kernel: str) -> str:
-    # noipa: the repeated calls of a sample must stay calls.
-    head = f'extern "C" __attribute__((noipa)) void kf_launch_{index}(void** kf_a)'
-    return f"{head} {{ kf_call(&{kernel}, kf_a); }}"
+    return f'extern "C" void kf_launch_{index}(void** kf_a) {{ kf_call(&{kernel}, kf_a); }}'
 
 
-def _table(count: int) -> str:
-    names = ", ".join(f"kf_launch_{i}" for i in range(count))
-    return (
-        f"constexpr long kf_launches = {count};\n"
-        f"static void (*const kf_table[kf_launches])(void**) = {{{names}}};"
-    )
+def _repeat(count: int) -> str:
+    names = [f"kf_launch_{i}" for i in range(count)]
+    declared = [f'extern "C" void {name}(void**);' for name in names]
+    return "\n".join([*declared, REPEAT.replace("NAMES", ", ".join(names))])

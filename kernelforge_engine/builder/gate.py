@@ -3,10 +3,15 @@
 The sandbox keeps a compiler from reading other files, but not from telling whether they exist: for
 a file it may not open, `__has_include` is true. A `#line` that names a file makes a compiler quote
 that file in its messages. Headers are therefore named plainly, and line directives are refused.
+
+Assembly has no place in a cpu candidate, whose intrinsics do not need it. A macro can still paste
+the word together: what was built is audited as well.
 """
 
 import re
 from collections.abc import Iterator
+
+from kernelforge_engine.records import Backend
 
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 END_OF_LINE = re.compile(r"\r\n?")  # a lone carriage return ends a line for g++ as well
@@ -27,6 +32,7 @@ TOKEN = re.compile(
 DIRECTIVE = re.compile(r"^[ \t\f\v]*\#[ \t\f\v]*(?P<name>\w*)(?P<rest>[^\n]*)", re.MULTILINE)
 HEADER = re.compile(r"""\s*(?:<[\w./+-]+>|"[\w./+-]+")\s*""")
 PROBE = re.compile(r"\b__has_(?:include|include_next|embed)\b(?P<operand>\s*\([^()\n]*\))?")
+ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
 INCLUDES = frozenset({"include", "include_next", "import", "embed"})
 CONDITIONS = frozenset({"if", "elif"})
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -38,11 +44,14 @@ HARMLESS = frozenset({
 })  # fmt: skip
 
 
-def refusal(text: str) -> str | None:
+def refusal(text: str, backend: Backend) -> str | None:
     """Why this source is not compiled, or None."""
     if CONTROL.search(text):
         return "the source has control characters"
-    return next(_problems(_code(text)), None)
+    code = _code(text)
+    if backend == "cpu" and any(t["word"] in ASSEMBLY for t in TOKEN.finditer(code)):
+        return "asm is not allowed in a cpu candidate: use intrinsics, such as <immintrin.h>"
+    return next(_problems(code), None)
 
 
 def _code(text: str) -> str:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kernelforge_engine.builder import audit
 from kernelforge_engine.builder.compiler import Compiled, Unit
 from kernelforge_engine.errors import NoCompiler
 
@@ -27,7 +28,8 @@ rule compile
 rule link
   command = {cxx} {link} -Wl,--version-script=exports.map $in -o $out > $out.log 2>&1
 build unit.o: compile unit.cpp
-build kernel.so: link unit.o | exports.map
+build repeat.o: compile repeat.cpp
+build kernel.so: link unit.o repeat.o | exports.map
 """
 # What the driver makes of -march=native: the instruction set, and the caches it tunes for.
 TARGET = re.compile(r"-march=[\w.+-]+|-m[\w.=+-]+|l[12]-cache[\w-]*=\d+")
@@ -42,7 +44,7 @@ class Gxx:
     def __init__(self, cxx: str, ninja: str, arch: str) -> None:
         self._cxx, self._ninja = cxx, ninja
         self.name, target = _version(cxx, arch)
-        self.identity = f"{self.name} {target} {COMPILE} {LINK}"
+        self.identity = f"{self.name} {target} {COMPILE} {LINK} {audit.IDENTITY}"
         self.readable: tuple[str, ...] = (_prefix(cxx), ninja)
 
     def compile(self, unit: Unit, folder: Path) -> Compiled:
@@ -50,21 +52,24 @@ class Gxx:
         # The candidate's own file is only there for the compiler to quote lines from.
         (folder / "candidate.cpp").write_text(unit.candidate, "utf-8")
         (folder / "unit.cpp").write_text(unit.text("candidate.cpp"), "utf-8")
+        (folder / "repeat.cpp").write_text(unit.beside, "utf-8")
         (folder / "exports.map").write_text(EXPORTS)
         rules = NINJA.format(cxx=_escaped(self._cxx), compile=COMPILE, link=LINK, arch=unit.arch)
         (folder / "build.ninja").write_text(rules, "utf-8")
         done = subprocess.run(  # noqa: S603  the command is ours; the candidate is one of its files
-            [self._ninja, "-j1", "--quiet"],
+            [self._ninja, "-j2", "--quiet"],
             cwd=folder,
             env=environment(folder),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
         )
-        logs = [folder / "unit.o.log", folder / "kernel.so.log"]
+        logs = [folder / f"{made}.log" for made in ("unit.o", "repeat.o", "kernel.so")]
         log = "\n".join(p.read_text("utf-8", errors="replace") for p in logs if p.is_file())
         if done.returncode:
             return Compiled(log=log or done.stdout.decode(errors="replace"))
+        if reason := audit.refusal(folder, environment(folder)):
+            return Compiled(log=f"error: {reason}")
         symbols = {str(i): f"kf_launch_{i}" for i in range(len(unit.launches))}
         return Compiled(log=log, product="kernel.so", symbols=symbols)
 

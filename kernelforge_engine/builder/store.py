@@ -14,7 +14,8 @@ from kernelforge_engine.records import Artifact
 
 def digest(unit: Unit, compiler: Compiler) -> str:
     """The name of what `compiler` makes of `unit`."""
-    facts = [unit.before, unit.candidate, unit.behind, unit.kernels, unit.arch, compiler.identity]
+    texts = [unit.before, unit.candidate, unit.behind, unit.beside]
+    facts = [*texts, unit.kernels, unit.arch, compiler.identity]
     return codec.sha256(codec.dumps(facts))
 
 

@@ -105,9 +105,10 @@ def read(path: Path) -> dict[str, bytes]:
         raise CastRejected(path=path, why=str(refused), step=AGAIN) from refused
     except OSError as error:
         step = "check the path and its permissions"
-        raise CastRejected(path=path, why=f"it cannot be read ({error})", step=step) from error
+        why = f"it cannot be read ({error.strerror or error})"
+        raise CastRejected(path=path, why=why, step=step) from error
     except MALFORMED as error:
-        why = f"its ZIP structure is damaged ({error})"
+        why = f"it is damaged ({error})"
         raise CastRejected(path=path, why=why, step=AGAIN) from error
 
 
@@ -116,7 +117,8 @@ def _read(path: Path) -> dict[str, bytes]:
         raise _Refused(why=f"the file is larger than {MAX_BYTES} bytes")
     data = path.read_bytes()
     if data[-END_BYTES:][: len(END)] != END:
-        raise _Refused(why="it does not end as a ZIP file without a comment ends")
+        why = "it does not end as a ZIP file does: it is another kind of file, or was cut short"
+        raise _Refused(why=why)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
         _check_names([member.filename for member in members])

@@ -43,6 +43,8 @@ def _ceil_div(a: Number, b: Number) -> int:
 
 
 def _next_pow2(a: Number) -> int:
+    if not math.isfinite(a):
+        raise ExpressionError("next_pow2 takes a finite number")
     return 1 << max(0, math.ceil(a) - 1).bit_length()
 
 
@@ -100,7 +102,7 @@ class _Evaluator:
             return int(value)
         if not isinstance(value, int | float):
             raise ExpressionError(f"{ast.unparse(node)!r} is not a number")
-        if abs(value) > MAX_MAGNITUDE:
+        if isinstance(value, int) and abs(value) > MAX_MAGNITUDE:
             raise ExpressionError(f"{ast.unparse(node)!r} is too large")
         return value
 

@@ -16,6 +16,12 @@ HEADER = re.compile(r"\A\s*/\*\s*kernelforge\b(.*?)\*/", re.DOTALL)
 KERNEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:<[A-Za-z0-9_:, <>]+>)?")
 ARGUMENT = re.compile(r"(?:(?:in|out|ws)\d+|(?:i32|i64|f32|f64):.+)", re.DOTALL)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# What may stand between the mark of a kernel and its name, parentheses of an attribute included.
+MARKED = re.compile(r'(?:extern\s*"C"|\b__global__)(?=[\s{])')
+ATTRIBUTE = re.compile(r"\b(?:__launch_bounds__|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
+FUNCTION = re.compile(r"[^(){};]*?\b([A-Za-z_]\w*)\s*\(")
+MAX_DECLARED, MAX_NAMED = 400, 8  # characters of a declaration, names in one message
 
 Size = int | str
 
@@ -58,14 +64,39 @@ def parse_source(text: str, backend: Backend) -> Source:
     """A candidate file as a Source.
 
     Raises:
-        SourceRejected: the header is missing, is not TOML, or says something that is not allowed.
+        SourceRejected: the header is missing, is not TOML, says something that is not allowed, or
+            launches a kernel that the source does not have.
     """
     if len(text.encode()) > MAX_SOURCE_BYTES:
         raise SourceRejected(f"the source is larger than {MAX_SOURCE_BYTES} bytes")
     found = HEADER.match(text)
     if not found:
         raise SourceRejected("the file must begin with a /* kernelforge ... */ launch header")
-    return Source(text=text, backend=backend, plan=_plan(found[1], backend), digest=sha256(text))
+    plan = _plan(found[1], backend)
+    _refuse_undefined(plan, text[found.end() :])
+    return Source(text=text, backend=backend, plan=plan, digest=sha256(text))
+
+
+def _refuse_undefined(plan: LaunchPlan, code: str) -> None:
+    """A kernel that the code never names; one that a macro pastes together is the compiler's."""
+    if "##" in code:
+        return
+    words = set(NAME.findall(code))
+    for position, launch in enumerate(plan.launches):
+        if launch.kernel.partition("<")[0] not in words:
+            defined = ", ".join(_defined(code)[:MAX_NAMED])
+            raise SourceRejected(
+                f"launch[{position}].kernel {launch.kernel!r} is not defined in the source"
+                + (f"; it defines: {defined}" if defined else "")
+            )
+
+
+def _defined(code: str) -> list[str]:
+    """Names that look like kernels, in the order of the source."""
+    code = COMMENT.sub(" ", code)
+    after = (code[mark.end() : mark.end() + MAX_DECLARED] for mark in MARKED.finditer(code))
+    found = (FUNCTION.match(ATTRIBUTE.sub(" ", text)) for text in after)
+    return list(dict.fromkeys(match[1] for match in found if match))
 
 
 def _plan(toml: str, backend: Backend) -> LaunchPlan:

@@ -1,5 +1,6 @@
 """From a plan and the tensors of one call to the numbers that are launched."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ GRID_LIMIT = (2**31 - 1, 65535, 65535)
 BLOCK_LIMIT = (1024, 1024, 64)
 THREADS_LIMIT = 1024
 SHARED_LIMIT = 232448  # bytes a block may opt in to on compute capability 9.0 and 10.0
+F32_MOST = (2 - 2**-23) * 2.0**127
 INT_RANGE = {"i32": 1 << 31, "i64": 1 << 63}
 
 
@@ -180,9 +182,20 @@ def _kind(text: str) -> ArgumentKind:
     return kinds[text]
 
 
+def _real(where: str, kind: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise SourceRejected(
+            f"{where}: {kind} was given {value}, which is not finite; it cannot be an argument, so "
+            "write INFINITY or NAN in the source instead"
+        )
+    if kind == "f32" and abs(value) > F32_MOST:
+        raise SourceRejected(f"{where}: {value} does not fit {kind}")
+    return value
+
+
 def _typed(where: str, kind: str, value: Number) -> Number:
     if kind in ("f32", "f64"):
-        return float(value)
+        return _real(where, kind, float(value))
     if not isinstance(value, int):
         raise SourceRejected(f"{where}: {kind} was given the real number {value}")
     if not -INT_RANGE[kind] <= value < INT_RANGE[kind]:

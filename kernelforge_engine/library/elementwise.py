@@ -4,11 +4,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kernelforge_engine.library.broadcast import Broadcast, collapse
-from kernelforge_engine.library.match import Offer, Site, dense, floating, same_layout
+from kernelforge_engine.library.match import (
+    MAX_INDEX,
+    SMALL,
+    Offer,
+    Site,
+    dense,
+    floating,
+    same_layout,
+)
 from kernelforge_engine.library.render import render
-
-MAX_INDEX = 1 << 31  # the CUDA kernel for broadcasts counts elements with 32 bits
-SMALL = 1 << 20  # elements below which a CUDA launch wants many blocks rather than deep threads
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,9 @@ def _unary(site: Site, formula: Formula, name: str, *, converts: bool = False) -
         yield from _flat(site, "unary", name, types, formula)
     else:
         serial = 4 if formula.cheap else 1
-        text = render("cpu", "unary", types, {"serial": serial, **formula.fields()})
+        wide = {} if formula.cheap else {"narrow": ""}
+        fields = {"serial": serial, **wide, **formula.fields()}
+        text = render("cpu", "unary", types, fields)
         yield Offer(name, "cpu", "chunks of 8192 elements over the threads, whole vectors", text)
 
 

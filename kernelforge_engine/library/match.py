@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from kernelforge_engine.library.render import C_NAMES
 from kernelforge_engine.records import ITEM_BYTES, Argument, Backend, Call, Json, TensorSpec
 
+# Elements that a kernel may count with 32 bits, with room to step past the end.
+MAX_INDEX = (1 << 31) - (1 << 20)
+# Elements below which a CUDA launch wants many blocks rather than much work for each thread.
+SMALL = 1 << 20
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -116,3 +121,18 @@ def fitting(site: Site, length: int, *dtypes: str) -> int:
     """Values in a vector where runs of `length` divide into such vectors, else 1."""
     lanes = site.lanes(*dtypes)
     return lanes if length % lanes == 0 else 1
+
+
+def affine_flags(site: Site) -> dict[str, bool]:
+    """Which of weight and bias a normalisation has, as constants of its kernel."""
+    return {n.upper(): site.index(n) is not None for n in ("weight", "bias")}
+
+
+def affine_types(site: Site, names: tuple[str, ...]) -> dict[str, str] | None:
+    """T of the input and output, P of all parameters; None where the kernels know no such mix."""
+    x = site.call.inputs[0]
+    given = [s for s in map(site.spec, names) if s is not None]
+    dtypes = {s.dtype for s in given} or {x.dtype}
+    if not (floating(x, site.out, *given) and all(map(dense, given)) and len(dtypes) == 1):
+        return None
+    return {"T": x.dtype, "P": dtypes.pop()} if x.dtype == site.out.dtype else None

@@ -2,11 +2,20 @@
 
 from collections.abc import Callable, Iterator
 
-from kernelforge_engine.library.match import Offer, Site, channels_last, dense, fitting, floating
+from kernelforge_engine.library.match import (
+    MAX_INDEX,
+    SMALL,
+    Offer,
+    Site,
+    affine_flags,
+    affine_types,
+    channels_last,
+    dense,
+    fitting,
+)
 from kernelforge_engine.library.render import render
 from kernelforge_engine.records import ITEM_BYTES
 
-MAX_INDEX = 1 << 31  # these kernels count elements with 32 bits where it saves registers
 BLOCK_VALUES = 32  # of a group in the registers of one thread
 TEAM_BYTES = 256 * 65536  # 256 blocks with 64 KiB of registers each
 SPLIT = "many blocks take exact moments of chunks; a second launch joins them and normalises"
@@ -20,12 +29,12 @@ LAST = "channels last: a thread keeps the parameters of its channels and walks d
 def group_norm(site: Site) -> Iterator[Offer]:
     """Group norm; what is best depends on how large a group is."""
     x, groups = site.call.inputs[0], site.value("num_groups")
-    types = _types(site, ("weight", "bias"))
+    types = affine_types(site, ("weight", "bias"))
     if types is None or len(x.shape) < 2 or not isinstance(groups, int):
         return
     if not (dense(x) and dense(site.out)):
         return
-    flags = _flags(site)
+    flags = affine_flags(site)
     fields = {"weight": site.buffer("weight"), "bias": site.buffer("bias")}
     if not site.cuda:
         idea = "groups over the threads, corrected two-pass moments, doubles across blocks"
@@ -56,7 +65,7 @@ def _group_kernels(size: int, lanes: int, dtype: str) -> Iterator[tuple[str, str
 def batch_norm(site: Site) -> Iterator[Offer]:
     """Batch norm with its running statistics, as in a model that is evaluated."""
     x = site.call.inputs[0]
-    types = _types(site, ("weight", "bias", "running_mean", "running_var"))
+    types = affine_types(site, ("weight", "bias", "running_mean", "running_var"))
     statistics = [site.spec(n) for n in ("running_mean", "running_var")]
     if site.value("training") is not False or types is None or None in statistics:
         return
@@ -71,7 +80,7 @@ def batch_norm(site: Site) -> Iterator[Offer]:
         "var": site.buffer("running_var"),
     }
     for kernel, idea, sizes in _batch_kernels(site, flat=flat):
-        text = render(site.backend, kernel, types, {**fields, **sizes}, _flags(site))
+        text = render(site.backend, kernel, types, {**fields, **sizes}, affine_flags(site))
         yield Offer(kernel, site.backend, idea, text)
 
 
@@ -87,7 +96,7 @@ def _batch_kernels(site: Site, *, flat: bool) -> Iterator[tuple[str, str, dict[s
         return
     lanes, whole = site.lanes(x.dtype), fitting(site, plane, x.dtype)
     straddling = lanes if plane >= lanes else 1
-    kernels = [("batch_norm_flat", FLAT, _tiles(straddling, 2))]
+    kernels = [("batch_norm_flat", FLAT, _tiles(straddling, 2 if x.numel >= SMALL else 1))]
     if plane >= 256:
         by_plane = ("batch_norm_plane", PLANE, _tiles(whole, 2 if plane >= 4096 else 1))
         kernels.insert(0 if whole == lanes and plane >= 2048 else 1, by_plane)
@@ -96,20 +105,6 @@ def _batch_kernels(site: Site, *, flat: bool) -> Iterator[tuple[str, str, dict[s
 
 def _tiles(lanes: int, deep: int) -> dict[str, int]:
     return {"vec": lanes, "deep": deep, "tile": 256 * lanes * deep}
-
-
-def _flags(site: Site) -> dict[str, bool]:
-    return {n.upper(): site.index(n) is not None for n in ("weight", "bias")}
-
-
-def _types(site: Site, names: tuple[str, ...]) -> dict[str, str] | None:
-    """T of the input and output, P of all parameters; None where the kernels know no such mix."""
-    x = site.call.inputs[0]
-    given = [s for s in map(site.spec, names) if s is not None]
-    dtypes = {s.dtype for s in given} or {x.dtype}
-    if not (floating(x, site.out, *given) and all(map(dense, given)) and len(dtypes) == 1):
-        return None
-    return {"T": x.dtype, "P": dtypes.pop()} if x.dtype == site.out.dtype else None
 
 
 FAMILIES: dict[str, Callable[[Site], Iterator[Offer]]] = {

@@ -52,7 +52,9 @@ def render(
     are used get defined.
     """
     body = Template(_read(f"{backend}/{kernel}.{SUFFIX[backend]}"))
-    text = body.substitute(fields or {}, prelude="$prelude")
+    # Conversions from and to 16 bits are arithmetic that wide vectors pay for.
+    narrow = "#define NARROW\n" if set(types.values()) == {"float32"} else ""
+    text = body.substitute({"narrow": narrow, **(fields or {})}, prelude="$prelude")
     return text.replace("$prelude\n", _prelude(backend, text, types, constants or {}))
 
 

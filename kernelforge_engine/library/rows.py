@@ -1,8 +1,18 @@
 """Operators along the rows of a dense tensor: softmax, layer norm, rms norm, mean."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from math import prod
 
-from kernelforge_engine.library.match import Offer, Site, channels_last, dense, fitting, floating
+from kernelforge_engine.library.match import (
+    Offer,
+    Site,
+    affine_flags,
+    affine_types,
+    channels_last,
+    dense,
+    fitting,
+    floating,
+)
 from kernelforge_engine.library.render import render
 from kernelforge_engine.records import ITEM_BYTES, TensorSpec
 
@@ -51,42 +61,25 @@ def rms_norm(site: Site) -> Iterator[Offer]:
 
 def _row_norm(site: Site, name: str, *, center: bool, eps: str) -> Iterator[Offer]:
     x, shape = site.call.inputs[0], site.value("normalized_shape")
-    given = [site.spec(n) for n in ("weight", "bias") if site.index(n) is not None]
-    parameters = [s for s in given if s is not None]
+    types = affine_types(site, ("weight", "bias"))
+    if types is None or not (dense(x) and dense(site.out)):
+        return
     if not isinstance(shape, list) or list(x.shape[-len(shape) :]) != shape:
         return
-    dtypes = {p.dtype for p in parameters} or {x.dtype}
-    tensors = [x, site.out, *parameters]
-    if not (floating(*tensors) and all(map(dense, tensors)) and len(dtypes) == 1):
-        return
-    if x.dtype != site.out.dtype:
-        return
-    types = {"T": x.dtype, "P": dtypes.pop()}
-    flags = {"CENTER": center, "WEIGHT": "weight" in _named(site), "BIAS": "bias" in _named(site)}
     fields = {
         "cols": " * ".join(f"in0.shape[-{d}]" for d in range(len(shape), 0, -1)),
         "weight": site.buffer("weight"),
         "bias": site.buffer("bias"),
         "eps": eps,
     }
+    flags = {"CENTER": center, **affine_flags(site)}
     if not site.cuda:
         yield Offer(name, "cpu", CPU_NORM, render("cpu", "row_norm", types, fields, flags))
         return
-    cols = _product(shape)
+    cols = prod(x.shape[-len(shape) :])
     for kernel, idea, sizes in _kernels("row_norm", cols, fitting(site, cols, *types.values())):
         text = render("cuda", kernel, types, {**fields, **sizes}, flags)
         yield Offer(kernel.replace("row_norm", name), "cuda", idea, text)
-
-
-def _named(site: Site) -> set[str]:
-    return {n for n in ("weight", "bias") if site.index(n) is not None}
-
-
-def _product(shape: Sequence[object]) -> int:
-    result = 1
-    for size in shape:
-        result *= size if isinstance(size, int) else 0
-    return result
 
 
 def _kernels(base: str, cols: int, lanes: int) -> Iterator[tuple[str, str, dict[str, int]]]:

@@ -2,11 +2,18 @@
 
 from collections.abc import Callable, Iterator
 
-from kernelforge_engine.library.match import Offer, Site, channels_last, dense, fitting, floating
+from kernelforge_engine.library.match import (
+    MAX_INDEX,
+    Offer,
+    Site,
+    channels_last,
+    dense,
+    fitting,
+    floating,
+)
 from kernelforge_engine.library.render import render
-from kernelforge_engine.records import ITEM_BYTES
+from kernelforge_engine.records import ITEM_BYTES, TensorSpec
 
-MAX_INDEX = 1 << 31
 # As torch does: the first of equal values is kept, and a NaN takes over.
 MAXIMUM = {"start": "-infinity()", "step": "(v > a) | (v != v) ? v : a", "finish": "a"}
 AVERAGE = {
@@ -18,6 +25,10 @@ PLANES = "rows of the window one after the other, vectors along the outputs of a
 PIXELS = "one output for each thread, inputs shared through the L1 cache"
 LAST = "channels last: vectors of channels, one output pixel at a time"
 INDEXES = {"int64": "long long", "int32": "int"}
+LOOKUPS = {
+    "embedding": "a thread for each word of 16 bytes, or of what divides a row",
+    "embedding_warp": "a warp for each row: the index is read once",
+}
 WORDS = {16: "uint4", 8: "unsigned long long", 4: "unsigned", 2: "unsigned short"}
 
 
@@ -86,15 +97,7 @@ def embedding(site: Site) -> Iterator[Offer]:
     if not dense(at) and len(at.shape) != 2:
         return
     item = ITEM_BYTES[table.dtype]
-    # A dense index is one row of itself; one of two dimensions may have any strides.
-    fields: dict[str, object] = {
-        "item": item,
-        "index": INDEXES[at.dtype],
-        "outer": "1" if dense(at) else "in1.shape[0]",
-        "inner": "in1.numel" if dense(at) else "in1.shape[1]",
-        "outer_step": "0" if dense(at) else "in1.stride[0]",
-        "inner_step": "1" if dense(at) else "in1.stride[1]",
-    }
+    fields: dict[str, object] = {"item": item, "index": INDEXES[at.dtype], **_walk(at)}
     if not site.cuda:
         idea = "rows over the threads, each copied whole"
         yield Offer("embedding", "cpu", idea, render("cpu", "embedding", {}, fields))
@@ -102,11 +105,20 @@ def embedding(site: Site) -> Iterator[Offer]:
     aligned = site.lanes(table.dtype) > 1
     size = next(b for b in WORDS if item * table.shape[1] % b == 0 and (aligned or b == item))
     fields |= {"bytes": size, "word": WORDS[size]}
-    for kernel, idea in (
-        ("embedding", "a thread for each word of 16 bytes, or of what divides a row"),
-        ("embedding_warp", "a warp for each row: the index is read once"),
-    ):
+    for kernel, idea in LOOKUPS.items():
         yield Offer(kernel, "cuda", idea, render("cuda", kernel, {}, fields))
+
+
+def _walk(at: TensorSpec) -> dict[str, str]:
+    """A dense index is one row of itself; one of two dimensions may have any strides."""
+    if dense(at):
+        return {"outer": "1", "inner": "in1.numel", "outer_step": "0", "inner_step": "1"}
+    return {
+        "outer": "in1.shape[0]",
+        "inner": "in1.shape[1]",
+        "outer_step": "in1.stride[0]",
+        "inner_step": "in1.stride[1]",
+    }
 
 
 FAMILIES: dict[str, Callable[[Site], Iterator[Offer]]] = {

@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
+from pydantic import ValidationError
+
 from kernelforge_engine import codec
 from kernelforge_engine.errors import ChildDied, ChildTimedOut
 from kernelforge_engine.pool import frames
@@ -91,7 +93,8 @@ class Child:
         `notice` sees each frame first and returns True when it has dealt with it (progress).
 
         Raises:
-            Ended: the child is gone; it has been reaped.
+            Ended: the child is gone, or was killed for a reply that is no message; it has been
+                reaped.
             frames.Silent: no reply within `seconds`; the child has been killed.
         """
         try:
@@ -102,6 +105,10 @@ class Child:
                     return codec.loads(reply, frame)
         except frames.Closed as error:
             raise self._ended() from error
+        except ValidationError as error:
+            status, words = "a reply that is no message", self.words()
+            self.kill()
+            raise Ended(status, words, None) from error
         except frames.Silent:
             self.kill()
             raise

@@ -2,7 +2,7 @@
 
 Builder  Build -> Built | BuildRefused | Raised
 Runner   Load -> Loaded | Failed; Run -> Done | Failed; PrepareTiming -> Done | Failed;
-         Sample -> Sampled | Failed
+         Sample -> Sampled | Failed; Collect -> Done | Failed
 """
 
 from dataclasses import dataclass
@@ -135,6 +135,14 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Collect:
+    """Copy buffer set `index` into the arena, as the samples left it."""
+
+    index: int
+    kind: Literal["collect"] = "collect"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sampled:
     """Microseconds per call of one sample."""
 
@@ -165,5 +173,7 @@ class Failed:
 
 
 BuilderReply = Annotated[Built | BuildRefused | Raised, Field(discriminator="kind")]
-RunnerCommand = Annotated[Load | Run | PrepareTiming | Sample, Field(discriminator="kind")]
+RunnerCommand = Annotated[
+    Load | Run | PrepareTiming | Sample | Collect, Field(discriminator="kind")
+]
 RunnerReply = Annotated[Loaded | Done | Sampled | Failed, Field(discriminator="kind")]

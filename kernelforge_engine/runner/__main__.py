@@ -7,6 +7,7 @@ from typing import Any
 from kernelforge_engine import codec
 from kernelforge_engine.pool import adopt, frames
 from kernelforge_engine.pool.protocol import (
+    Collect,
     Done,
     Failed,
     Load,
@@ -22,6 +23,7 @@ from kernelforge_engine.runner import cpu, cuda
 from kernelforge_engine.runner.executor import Executor, Unable, unable
 from kernelforge_engine.sandbox import libc
 
+Command = Load | Run | PrepareTiming | Sample | Collect
 Loading = Callable[[Load, int], tuple[Executor, str]]
 BACKENDS: dict[Backend, Loading] = {"cpu": cpu.load, "cuda": cuda.load}
 COMMAND: Any = RunnerCommand
@@ -35,7 +37,7 @@ class Runner:
         self._executor: Executor | None = None
         self.spent = False
 
-    def answer(self, command: Load | Run | PrepareTiming | Sample) -> object:
+    def answer(self, command: Command) -> object:
         """The reply to a command."""
         try:
             return self._done(command)
@@ -43,7 +45,7 @@ class Runner:
             self.spent = failure.spent
             return failure.reply
 
-    def _done(self, command: Load | Run | PrepareTiming | Sample) -> object:
+    def _done(self, command: Command) -> object:
         if isinstance(command, Load):
             self._executor, level = BACKENDS[command.artifact.backend](command, self._arena)
             return Loaded(sandbox=level)
@@ -53,6 +55,8 @@ class Runner:
             return Sampled(us=self._executor.sample())
         if isinstance(command, PrepareTiming):
             self._executor.prepare(command.sets, command.calls)
+        elif isinstance(command, Collect):
+            self._executor.collect(command.index)
         else:
             self._executor.run()
         return Done()

@@ -69,6 +69,11 @@ class Cpu:
             ctypes.memmove(base, self._arena, self._order.arena_bytes)
         self._timed, self._calls = _Sets(self._order, bases), calls
 
+    def collect(self, index: int) -> None:
+        """Copy one buffer set into the arena."""
+        base = _address_of(self._memory[index])
+        ctypes.memmove(self._arena, base, self._order.arena_bytes)
+
     def sample(self) -> float:
         """Microseconds per call; one native call runs them all."""
         self._timed.call(self._repeat, min(self._calls, self._timed.count))

@@ -83,6 +83,15 @@ class Cuda:
         with reported("launch"):
             self._graph, self._calls = self._stopwatch.captured(calls_in_turn), calls
 
+    def collect(self, index: int) -> None:
+        """Copy one buffer set into the arena."""
+        size = self._order.arena_bytes
+        with reported("launch", ours=True):
+            self._driver.call(
+                "cuMemcpyDtoDAsync_v2", self._memory, self._copies[index], size, self._stream
+            )
+            self._download()
+
     def sample(self) -> float:
         """Microseconds per call of one replay, after one that is not timed."""
         with reported("launch"):

@@ -45,6 +45,10 @@ class Executor(Protocol):
         """Copy the arena as it is into `sets` buffer sets for samples of `calls` calls."""
         ...
 
+    def collect(self, index: int) -> None:
+        """Copy one buffer set into the arena."""
+        ...
+
     def sample(self) -> float:
         """Microseconds per call of one timed sample, after an untimed one."""
         ...

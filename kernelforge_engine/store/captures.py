@@ -126,13 +126,15 @@ class Captures:
         )
 
     async def variant(self, variant_id: str) -> Variant:
-        """A variant as its newest capture saw it.
+        """A variant as the newest capture saw it that kept examples of it, else as the newest did.
 
         Raises:
             UnknownId: there is none.
         """
         found = await self._database.row(
-            f"{VARIANT} WHERE s.variant_id = ? ORDER BY s.id DESC LIMIT 1", (row("v", variant_id),)
+            f"""{VARIANT} WHERE s.variant_id = ?
+            ORDER BY json_array_length(s.examples) > 0 DESC, s.id DESC LIMIT 1""",
+            (row("v", variant_id),),
         )
         if found is None:
             raise unknown("v", variant_id)

@@ -112,16 +112,17 @@ class Database:
         """
         async with self._writing:
             with _refusals(self._folder, self._quota):
-                await self._connection.execute("BEGIN IMMEDIATE")
                 try:
+                    # SQLite goes on with a statement whose caller was cancelled, so it is awaited.
+                    with anyio.CancelScope(shield=True):
+                        await self._connection.execute("BEGIN IMMEDIATE")
                     yield
+                    with anyio.CancelScope(shield=True):
+                        await self._connection.execute("COMMIT")
                 except BaseException:
                     with anyio.CancelScope(shield=True):
-                        if self._connection.in_transaction:
-                            await self._connection.execute("ROLLBACK")
+                        await self._connection.rollback()  # after what still runs; may find nothing
                     raise
-                with anyio.CancelScope(shield=True):
-                    await self._connection.execute("COMMIT")
 
     async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """Every row of a query."""

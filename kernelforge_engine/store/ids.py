@@ -1,18 +1,17 @@
 """Short typed ids: a letter for the noun and the row number, as in v12."""
 
-from kernelforge_engine.errors import UnknownId
+from kernelforge_engine.errors import NoCapture, UnknownId
 
 NOUNS = {
-    "c": ("capture", "run `kernelforge capture` or capture_model; list_cards names its captures"),
-    "k": ("card", "list_cards or `kernelforge cards` shows the cards there are"),
-    "v": ("variant", "get_card or `kernelforge cards` shows the variants there are"),
-    "n": ("node", "`kernelforge tree --variant ID` or get_card shows the nodes there are"),
-    "l": ("lease", "mcts_select hands out leases"),
-    "a": ("attempt", "get_card shows what was tried"),
-    "j": ("job", "slow tools answer with the job they started"),
+    "c": ("capture", "use an id as c1 that a capture was given, or name none for the newest"),
+    "k": ("card", "list the cards of the capture; their ids look like k1"),
+    "v": ("variant", "list the cards of the capture; the ids of their variants look like v1"),
+    "n": ("node", "look at the tree of its variant; ids of nodes look like n1"),
+    "l": ("lease", "call mcts_select, which hands out leases"),
+    "a": ("attempt", "look at the tree of its variant; ids of attempts look like a1"),
+    "j": ("job", "use the id that a slow tool answered with, as j1, or call that tool again"),
 }
-
-
+NEWEST = "latest"  # how the store names a capture that nobody named
 MOST_DIGITS = 18  # more than SQLite's integers hold names no row
 
 
@@ -29,13 +28,17 @@ def row(letter: str, text: str) -> int:
     """
     digits = text[1:]
     if not text.startswith(letter) or not digits.isascii() or not digits.isdigit():
-        raise unknown(letter, text)
+        raise _unknown(letter, text)
     if len(digits) > MOST_DIGITS:
-        raise unknown(letter, text)
+        raise _unknown(letter, text)
     return int(digits)
 
 
 def unknown(letter: str, text: str) -> UnknownId:
     """The error for an id that names nothing."""
+    return NoCapture() if (letter, text) == ("c", NEWEST) else _unknown(letter, text)
+
+
+def _unknown(letter: str, text: str) -> UnknownId:
     noun, step = NOUNS[letter]
     return UnknownId(kind=noun, value=text, step=step)

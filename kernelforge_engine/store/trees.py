@@ -6,7 +6,7 @@ from typing import Any
 from kernelforge_engine import codec
 from kernelforge_engine.errors import StaleLease
 from kernelforge_engine.exchanges import Attempt
-from kernelforge_engine.records import Label, Lease, Node, Source, Timing, Verdict
+from kernelforge_engine.records import Label, Lease, Node, Outcome, Source, Status, Timing, Verdict
 from kernelforge_engine.search.tree import TreeNode
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
@@ -138,7 +138,7 @@ class Trees:
             raise unknown("l", lease_id)
         variant = tag("v", found["variant_id"])
         if found["closed_at"] is not None:
-            raise StaleLease(lease=lease_id, why="been used", variant=variant)
+            raise _used(lease_id, variant)
         if found["expires_at"] <= at:
             raise StaleLease(lease=lease_id, why="expired", variant=variant)
         return _lease(found)
@@ -164,7 +164,11 @@ class Trees:
         """Add a valid candidate under its parent and bind its lease to it.
 
         A source is one node of a variant: of two that were judged at the same time, by whichever
-        process, the second finds the node of the first.
+        process, the second finds the node of the first. A lease is one node: of other sources that
+        were judged under it at the same time, the first that is filed closes it.
+
+        Raises:
+            StaleLease: its lease was used meanwhile.
         """
         async with self._database.transaction():
             twin = await self._database.row(
@@ -173,11 +177,13 @@ class Trees:
             )
             number = int(twin["id"]) if twin else await self._insert_node(filing)
             if filing.lease_id is not None:
-                await self._database.execute(
+                closed = await self._database.execute(
                     """UPDATE leases SET node_id = ?, closed_at = ?
                        WHERE id = ? AND closed_at IS NULL""",
                     (number, filing.at, row("l", filing.lease_id)),
                 )
+                if not closed and twin is None:
+                    raise _used(filing.lease_id, filing.variant_id)
         return await self.node(tag("n", number))
 
     async def _insert_node(self, filing: Filing) -> int:
@@ -245,6 +251,15 @@ class Trees:
                 )
         return await self.node(node_id)
 
+    async def file_verdict(self, node_id: str, verdict: Verdict) -> Node:
+        """Record that a node is not what it was found to be; what its timing said goes with it."""
+        async with self._database.transaction():
+            await self._database.execute(
+                "UPDATE nodes SET verdict = ?, timing = NULL WHERE id = ?",
+                (codec.dumps(verdict), row("n", node_id)),
+            )
+        return await self.node(node_id)
+
     async def close_lease(self, lease_id: str, at: float) -> None:
         """Give a lease back unused; its virtual visit ends."""
         async with self._database.transaction():
@@ -254,10 +269,22 @@ class Trees:
             )
 
 
+def _used(lease_id: str, variant_id: str) -> StaleLease:
+    return StaleLease(lease=lease_id, why="been used", variant=variant_id)
+
+
 def _latency(node: Node, eager_us: float) -> float | None:
+    """What the search may believe of a node: nothing below what physics allows, or not valid."""
     if node.parent_id is None:
         return eager_us
-    return node.timing.candidate_us if node.timing else None
+    if node.timing is None or node.timing.outcome == Outcome.IMPLAUSIBLE or not is_valid(node):
+        return None
+    return node.timing.candidate_us
+
+
+def is_valid(node: Node) -> bool:
+    """Whether a node has a source, and no benchmark found its output wrong."""
+    return node.verdict is not None and node.verdict.status == Status.VALID
 
 
 def _lease(found: Row) -> Lease:

@@ -20,9 +20,10 @@ from kernelforge_engine.worker.tensors import bytes_of, dtype_of, flat
 GUARD = 64 << 10
 ALIGN = 256
 STAGGER = 5 * ALIGN  # keeps buffers from sharing their offset within a page
-# All bytes 0xFF are a NaN in every floating type, 0x7F a large finite number or a NaN in bfloat16's
-# wider cousins: an element that holds both after two runs was never written.
-POISONS = (0xFF, 0x7F)
+# Bytes 0xFF are a NaN in every floating type, 0x7F a large positive number (a NaN in float16), 0xFB
+# a large negative one: what is read but was never written shows under at least one of them, and an
+# element that holds each poison after its run was never written.
+POISONS = (0xFF, 0x7F, 0xFB)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +35,15 @@ class Damage:
 
 
 class Arena:
-    """The memory of one candidate's call."""
+    """The memory of one candidate's call.
 
-    def __init__(self, call: Call, plan: ResolvedPlan) -> None:
+    `offset`: how far, in bytes, buffers lie behind a multiple of 256. A variant promises no more
+    than 16, so a candidate is judged at 16; it is timed at 0, where allocators put tensors.
+    """
+
+    def __init__(self, call: Call, plan: ResolvedPlan, offset: int) -> None:
         self._call = call
-        self.slots = _slots(call, plan)
+        self.slots = _slots(call, plan, offset)
         self._names = [f"{b.role} {b.index}" for b in plan.buffers]
         self._fresh = [(b.index, i) for i, b in enumerate(plan.buffers) if b.role == "output"]
         self.bytes = self.slots[-1].offset + self.slots[-1].bytes + GUARD
@@ -76,13 +81,15 @@ class Arena:
             for index, spec in enumerate(self._call.outputs)
         )
 
-    def unwritten(self, first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> int:
-        """Elements of fresh outputs that still held the poison after both runs."""
+    def unwritten(self, runs: Sequence[Sequence[torch.Tensor]]) -> int:
+        """Elements of fresh outputs that still held the poison after the run under each poison."""
         count = 0
         for index, _ in self._fresh:
-            a, b = _element_bytes(first[index]), _element_bytes(second[index])
-            left = (a == POISONS[0]).all(-1) & (b == POISONS[1]).all(-1)
-            count += int(left.sum())
+            held = [
+                (_element_bytes(outputs[index]) == poison).all(-1)
+                for outputs, poison in zip(runs, POISONS, strict=True)
+            ]
+            count += int(torch.stack(held).all(0).sum())
         return count
 
     def damage(self, inputs: Sequence[torch.Tensor], poison: int) -> Damage:
@@ -113,7 +120,7 @@ class Arena:
         return memory.as_strided(spec.shape, spec.stride)
 
 
-def _slots(call: Call, plan: ResolvedPlan) -> tuple[Slot, ...]:
+def _slots(call: Call, plan: ResolvedPlan, behind: int) -> tuple[Slot, ...]:
     slots = []
     offset = GUARD
     for position, buffer in enumerate(plan.buffers):
@@ -121,7 +128,7 @@ def _slots(call: Call, plan: ResolvedPlan) -> tuple[Slot, ...]:
         if buffer.role == "input" and not call.inputs[buffer.index].aligned:
             spec = call.inputs[buffer.index]
             step = max(1, spec.extent_bytes // max(1, spec.extent))
-        start = -(-(offset + position * STAGGER) // ALIGN) * ALIGN + step
+        start = -(-(offset + position * STAGGER) // ALIGN) * ALIGN + behind + step
         slots.append(Slot(offset=start, bytes=buffer.bytes))
         offset = start + buffer.bytes + GUARD
     return tuple(slots)

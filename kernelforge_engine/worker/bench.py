@@ -16,6 +16,7 @@ from kernelforge_engine.errors import ChildRefused
 from kernelforge_engine.pool import frames
 from kernelforge_engine.pool.child import Child, Ended
 from kernelforge_engine.pool.protocol import (
+    Collect,
     Done,
     Failed,
     Load,
@@ -27,7 +28,7 @@ from kernelforge_engine.pool.protocol import (
     Sampled,
 )
 from kernelforge_engine.records import Artifact, Call, ResolvedPlan, Status, Verdict
-from kernelforge_engine.worker.arena import Arena
+from kernelforge_engine.worker.arena import POISONS, Arena
 
 LOAD_SECONDS = 60.0
 LEAST_RUN_SECONDS = 5.0
@@ -67,9 +68,14 @@ class Bench:
     """A Runner with a candidate loaded and an arena to run it on."""
 
     def __init__(
-        self, call: Call, plan: ResolvedPlan, eager_us: float, environment: Mapping[str, str]
+        self,
+        call: Call,
+        plan: ResolvedPlan,
+        eager_us: float,
+        environment: Mapping[str, str],
+        offset: int,
     ) -> None:
-        self.arena = Arena(call, plan)
+        self.arena = Arena(call, plan, offset)
         self._call, self._plan = call, plan
         self._seconds = LEAST_RUN_SECONDS + RUN_FACTOR * eager_us / 1e6
         self.sandbox = ""
@@ -136,8 +142,9 @@ class Bench:
             )
         return self.arena.outputs(inputs[0].device)
 
-    def prepare_timing(self, sets: int, calls: int) -> None:
-        """Make the rotating buffer sets from the arena as it is."""
+    def prepare_timing(self, inputs: Sequence[torch.Tensor], sets: int, calls: int) -> None:
+        """Make the rotating buffer sets, each with these inputs and poison in its outputs."""
+        self.arena.fill(inputs, POISONS[0])
         self._ask(PrepareTiming(sets=sets, calls=calls), LOAD_SECONDS + self._seconds * calls)
 
     def sample(self, calls: int) -> float:
@@ -147,7 +154,12 @@ class Bench:
             raise CandidateFailed(_odd(reply))
         return reply.us
 
-    def _ask(self, order: Load | Run | PrepareTiming | Sample, seconds: float) -> object:
+    def collect(self, index: int, device: torch.device) -> tuple[torch.Tensor, ...]:
+        """The outputs that the samples left in one buffer set."""
+        self._ask(Collect(index=index), LOAD_SECONDS)
+        return self.arena.outputs(device)
+
+    def _ask(self, order: Load | Run | PrepareTiming | Sample | Collect, seconds: float) -> object:
         try:
             reply: Loaded | Done | Sampled | Failed = self._runner.ask(order, RunnerReply, seconds)
         except Ended as end:

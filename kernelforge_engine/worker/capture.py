@@ -4,15 +4,15 @@ from typing import Any
 
 import torch
 
-from kernelforge_engine.errors import CaptureEmpty
+from kernelforge_engine.errors import CaptureEmpty, MeasurementFailed
 from kernelforge_engine.exchanges import Notice, Progress
 from kernelforge_engine.pool.adopt import channel
 from kernelforge_engine.pool.orders import Captured, CaptureOrder, Sighting
 from kernelforge_engine.records import Call, Capture
 from kernelforge_engine.worker.clock import wall_us
-from kernelforge_engine.worker.eligibility import tensors_in
 from kernelforge_engine.worker.load import Loaded, load
 from kernelforge_engine.worker.machine import device_name
+from kernelforge_engine.worker.measure import drift
 from kernelforge_engine.worker.recorder import (
     CountingPass,
     Key,
@@ -63,7 +63,7 @@ def capture(order: CaptureOrder, notice: Notice) -> Captured:
     return Captured(capture=record, sightings=tuple(sightings))
 
 
-def _count(loaded: Loaded, expected: Any) -> tuple[dict[Key, Seen], float]:
+def _count(loaded: Loaded, expected: Any) -> tuple[dict[Key, Seen], float | None]:
     trail = ModuleTrail(loaded.model)
     counting = CountingPass(trail, loaded.device)
     stance = torch.compiler.set_stance("force_eager")
@@ -74,10 +74,13 @@ def _count(loaded: Loaded, expected: Any) -> tuple[dict[Key, Seen], float]:
     return counting.seen, _drift(expected, observed)
 
 
-def _drift(expected: Any, observed: Any) -> float:
-    pairs = zip(tensors_in(expected), tensors_in(observed), strict=True)
-    differences = [(a.double() - b.double()).abs() for a, b in pairs if a.is_floating_point()]
-    return max((float(d.nan_to_num().max()) for d in differences if d.numel()), default=0.0)
+def _drift(expected: Any, observed: Any) -> float | None:
+    """The largest difference of the observed run, None where the two cannot be compared: a model
+    may carry a state from run to run."""
+    try:
+        return drift(expected, observed)[0]
+    except MeasurementFailed:
+        return None
 
 
 def _cost(seen: Seen) -> float:
@@ -122,14 +125,15 @@ def _sightings(
         example = examples.get(key)
         reason = what.reason
         if reason is None and example is None:
-            reason = f"its examples are beyond the capture's budget of {max_bytes} bytes"
+            reason = _without_example(what.call, max_bytes)
         found.append(
             Sighting(
                 call=what.call,
                 calls=what.calls,
                 eager_us=what.eager_us,
                 share=_cost(what) / total if total else 0.0,
-                floor_us=roofline.floor_us(what.call, what.flops, what.dtype),
+                # A busy machine may have slowed the copies and products that the rates come from.
+                floor_us=min(what.eager_us, roofline.floor_us(what.call, what.flops, what.dtype)),
                 module=what.module,
                 target=reason is None,
                 reason=reason,
@@ -137,6 +141,12 @@ def _sightings(
             )
         )
     return found
+
+
+def _without_example(call: Call, max_bytes: int) -> str:
+    if _size(call) > max_bytes:
+        return f"its examples do not fit into the capture's budget of {max_bytes} bytes"
+    return "its inputs were not stored: the budget was used up, or a second run did not call it"
 
 
 if __name__ == "__main__":

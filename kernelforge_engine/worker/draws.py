@@ -2,8 +2,12 @@
 
 Families (names appear in verdicts, values never do): `captured`; `resampled` draws every element
 from the captured values; `normal` has the captured root mean square; `shifted` adds ten of those;
-`heavy` is lognormal with random signs; `special` scatters NaN and infinities. Integer tensors are
-always resampled, so an index stays valid; a tensor without negative values gets none.
+`heavy` is lognormal with random signs; `faint` has a root mean square of 0.001, where an epsilon
+counts, and zeros of both signs; `special` scatters NaN and infinities over every floating input.
+
+A tensor without negative values gets none. Booleans are tossed, integers drawn from the captured
+range (row numbers of an embedding: from the whole table); `resampled` and `special` take both from
+the captured values.
 """
 
 import hashlib
@@ -13,12 +17,19 @@ from dataclasses import dataclass
 
 import torch
 
-from kernelforge_engine.records import TensorSpec
+from kernelforge_engine.records import Call
 from kernelforge_engine.worker.tensors import empty
 
-FAMILIES = ("captured", "resampled", "normal", "shifted", "heavy", "special")
+FAMILIES = ("captured", "resampled", "normal", "shifted", "heavy", "faint", "special")
+# Equal values have no order that eager promises, so an operator that returns places meets none.
+WITHOUT_TIES = ("captured", "normal", "shifted", "heavy")
+FROM_CAPTURED = ("resampled", "special")
 SHIFT = 10.0
+FAINT = 1e-3
+ZERO_SHARE = 0.05
 SPECIAL_SHARE = 1e-3
+FEW = 64  # a smaller tensor is spared special values, unless all are small
+HUGE = 1e30  # beyond this a captured value is a mark (a mask's minus infinity), not a magnitude
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,56 +40,65 @@ class Draw:
     inputs: tuple[torch.Tensor, ...]
 
 
+def families(call: Call) -> tuple[str, ...]:
+    """The families that mean something for an operator."""
+    places = any(o.tensor.dtype.startswith(("int", "uint")) for o in call.outputs)
+    floating = any("float" in t.dtype for t in call.inputs)
+    return WITHOUT_TIES if places and floating else FAMILIES
+
+
 class Draws:
     """The draws of one evaluation, keyed by its secret."""
 
-    def __init__(
-        self, captured: Sequence[torch.Tensor], specs: Sequence[TensorSpec], secret: bytes
-    ) -> None:
+    def __init__(self, captured: Sequence[torch.Tensor], call: Call, secret: bytes) -> None:
         self._captured = tuple(captured)
-        self._specs = tuple(specs)
+        self._call = call
         self._secret = secret
 
     def make(self, family: str) -> Draw:
         """The inputs of one family."""
         if family == "captured":
             return Draw(family=family, inputs=self._captured)
-        inputs = tuple(self._fresh(family, i) for i in range(len(self._specs)))
+        inputs = tuple(self._fresh(family, i) for i in range(len(self._captured)))
         if family == "special":
             self._scatter(inputs)
         return Draw(family=family, inputs=inputs)
 
     def _fresh(self, family: str, index: int) -> torch.Tensor:
-        source, spec = self._captured[index], self._specs[index]
-        target = empty(spec, source.device)
+        source = self._captured[index]
+        target = empty(self._call.inputs[index], source.device)
         values = _unexpanded(source)
-        drawn = self._drawn(values, family, self._generator(family, index, source.device))
+        generator = self._generator(family, index, source.device)
+        if family in FROM_CAPTURED:
+            drawn = _resampled(values, generator)
+        elif values.is_floating_point():
+            drawn = _real(values, family, generator)
+        else:
+            drawn = self._whole(values, index, generator)
         _unexpanded(target).copy_(drawn)
         return target
 
-    def _drawn(self, values: torch.Tensor, family: str, generator: torch.Generator) -> torch.Tensor:
-        if family in ("resampled", "special") or not values.is_floating_point():
-            return _resampled(values, generator)
-        wide = values.double() if values.dtype == torch.float64 else values.float()
-        scale = wide.nan_to_num(0.0, 0.0, 0.0).square().mean().sqrt()
-        drawn = torch.randn(
-            values.shape, generator=generator, device=values.device, dtype=wide.dtype
-        )
-        if family == "heavy":
-            drawn = (1.5 * drawn.abs()).exp() * drawn.sign()
-        drawn = drawn * scale
-        if family == "shifted":
-            drawn = drawn + SHIFT * scale
-        negative = bool((wide < 0).any())
-        return drawn if negative else drawn.abs() + scale * 1e-3
+    def _whole(self, values: torch.Tensor, index: int, generator: torch.Generator) -> torch.Tensor:
+        """Booleans and integers."""
+        if not values.numel():
+            return values
+        low, high = 0, 1
+        if values.dtype != torch.bool:
+            low, high = int(values.min()), int(values.max())
+        if self._call.operator == "aten::embedding" and index == 1:
+            high = self._call.inputs[0].shape[0] - 1
+        return torch.randint(low, high + 1, values.shape, generator=generator, device=values.device)
 
     def _scatter(self, inputs: Sequence[torch.Tensor]) -> None:
-        """Put NaN and infinities at random places of the largest floating input."""
-        floating = [t for t in inputs if t.is_floating_point()]
-        if not floating:
-            return
-        target = _unexpanded(max(floating, key=torch.Tensor.numel))
-        generator = self._generator("special places", 0, target.device)
+        floating = [(i, t) for i, t in enumerate(inputs) if t.is_floating_point() and t.numel()]
+        largest = max((t.numel() for _, t in floating), default=0)
+        for index, tensor in floating:
+            if tensor.numel() >= min(FEW, largest):
+                self._scatter_over(index, _unexpanded(tensor))
+
+    def _scatter_over(self, index: int, target: torch.Tensor) -> None:
+        """Put NaN and infinities at random places."""
+        generator = self._generator("special places", index, target.device)
         count = max(3, int(target.numel() * SPECIAL_SHARE))
         places = torch.randint(target.numel(), (count,), generator=generator, device=target.device)
         kinds = torch.tensor([float("nan"), float("inf"), float("-inf")], device=target.device)
@@ -92,6 +112,38 @@ class Draws:
         generator = torch.Generator(device=device)
         generator.manual_seed(int.from_bytes(digest[:7], "big"))
         return generator
+
+
+def _real(values: torch.Tensor, family: str, generator: torch.Generator) -> torch.Tensor:
+    wide = values.double() if values.dtype == torch.float64 else values.float()
+    scale = FAINT if family == "faint" else _scale(wide)
+
+    def normal() -> torch.Tensor:
+        return torch.randn(
+            values.shape, generator=generator, device=values.device, dtype=wide.dtype
+        )
+
+    drawn = normal()
+    if family == "heavy":
+        drawn = (1.5 * drawn.abs()).exp() * drawn.sign()
+    drawn = drawn * scale
+    if family == "shifted":
+        drawn = drawn + SHIFT * scale
+    if not bool((wide < 0).any()):
+        drawn = drawn.abs() + scale * 1e-3
+    if family == "faint":
+        sparse = torch.rand(
+            values.shape, generator=generator, device=values.device, dtype=torch.float32
+        )
+        # Multiplying keeps the sign: zeros of both signs.
+        drawn = drawn * (sparse >= ZERO_SHARE)
+    return drawn
+
+
+def _scale(values: torch.Tensor) -> float:
+    """The root mean square, 1.0 for a tensor of zeros."""
+    kept = values[values.abs() < HUGE].double()
+    return (float(kept.square().mean().sqrt()) if kept.numel() else 0.0) or 1.0
 
 
 def _unexpanded(tensor: torch.Tensor) -> torch.Tensor:

@@ -43,9 +43,11 @@ class Loaded:
             KernelForgeError: what a recording of this run could not do.
         """
         torch.manual_seed(0)
+        # A model may write into its inputs; every run gets them as they were made.
+        args, kwargs = pytree.tree_map_only(torch.Tensor, torch.clone, (self.args, self.kwargs))
         try:
             with torch.no_grad():
-                result = self.model(*self.args, **self.kwargs)
+                result = self.model(*args, **kwargs)
         except KernelForgeError:
             raise
         except (Exception, SystemExit) as error:

@@ -52,7 +52,7 @@ def expect(call: Call, inputs: Sequence[torch.Tensor]) -> Expectation:
     if call.operator in BILINEAR:
         scale, _ = _reference(call, [t.abs() if _real(t) else t for t in inputs], eager)
     else:
-        scale = tuple(r.abs() for r in reference)
+        scale = tuple(r.abs() if _real(r) else r for r in reference)
     return Expectation(eager=eager, reference=reference, scale=scale, how=how)
 
 
@@ -96,6 +96,7 @@ def reduction_length(call: Call) -> int:
         "aten::layer_norm": lambda: prod(_ints(values["normalized_shape"])),
         "aten::rms_norm": lambda: prod(_ints(values["normalized_shape"])),
         "aten::group_norm": lambda: prod(shape[1:]) // int(str(values["num_groups"])),
+        "aten::instance_norm": lambda: prod(shape[2:]),
         "aten::softmax": lambda: shape[int(str(values["dim"]))],
         "aten::log_softmax": lambda: shape[int(str(values["dim"]))],
         "aten::cumsum": lambda: shape[int(str(values["dim"]))],

@@ -30,13 +30,14 @@ from kernelforge_engine.statistics import FEWEST, paired_interval
 from kernelforge_engine.worker.arena import POISONS
 from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more
 from kernelforge_engine.worker.eager import EagerSide
-from kernelforge_engine.worker.reference import expect
 from kernelforge_engine.worker.roofline import Roofline, call_bytes
 from kernelforge_engine.worker.rules import judge
 from kernelforge_engine.worker.tensors import copied
-from kernelforge_engine.worker.verdicts import Case, Evaluation
+from kernelforge_engine.worker.verdicts import Case, Evaluation, same_bits
 
 CONFIDENCE = 0.99
+TIMED_AT = 0
+SINGLES = 3
 MOST_SETS = 64
 MOST_SET_BYTES = 8 << 30
 PHYSICS_SLACK = 0.9
@@ -46,18 +47,20 @@ LOOK_SECONDS = 5.0  # a busy machine, or a slow call, gets fewer quartets and a 
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """The constants of one backend: sample length, quartets per look, and the margin of a win."""
+    """The constants of one backend: sample length, quartets per look, the margin of a win, and how
+    far the ends of an interval may lie apart before it says nothing."""
 
     sample_us: float
     quartets: int
     looks: int
     delta: float
+    spread: float
     scope: str
 
 
 PROTOCOLS = {
-    "cuda": Protocol(sample_us=200.0, quartets=50, looks=2, delta=0.01, scope="K"),
-    "cpu": Protocol(sample_us=4000.0, quartets=30, looks=3, delta=0.05, scope="O"),
+    "cuda": Protocol(sample_us=200.0, quartets=50, looks=2, delta=0.01, spread=1.2, scope="K"),
+    "cpu": Protocol(sample_us=4000.0, quartets=30, looks=3, delta=0.05, spread=1.6, scope="O"),
 }
 
 
@@ -81,12 +84,14 @@ class Comparison:
         """
 
         def in_a_runner() -> Timed:
-            with Bench(self._call, plan, self._case.variant.eager_us, environment) as bench:
-                self._expect()  # while the Runner starts
+            eager_us = self._case.variant.eager_us
+            with Bench(self._call, plan, eager_us, environment, TIMED_AT) as bench:
+                evaluation = Evaluation(self._case, self._secret)
+                _ = evaluation.exact, evaluation.captured  # while the Runner starts
                 bench.load(artifact, self._case.device)
-                self._check(bench)
-                timing = self._compare(bench, plan)
-                self._check(bench)
+                outputs = self._checked(bench, evaluation)
+                timing = self._compare(bench, plan, outputs)
+                self._checked(bench, evaluation)
                 return Timed(timing=timing)
 
         try:
@@ -94,14 +99,10 @@ class Comparison:
         except CandidateFailed as failure:
             return Timed(timing=None, verdict=failure.verdict)
 
-    def _expect(self) -> None:
-        self._exact = Evaluation(self._case, self._secret).exact
-        self._expected = expect(self._call, self._case.captured)
-
-    def _check(self, bench: Bench) -> None:
-        inputs = self._case.captured
-        outputs = bench.run(inputs, POISONS[0])
-        finding = judge(outputs, self._expected, self._case.terms, self._exact)
+    def _checked(self, bench: Bench, evaluation: Evaluation) -> tuple[torch.Tensor, ...]:
+        """The outputs of one run on the captured example, judged."""
+        outputs = bench.run(self._case.captured, POISONS[0])
+        finding = judge(outputs, evaluation.captured, self._case.terms, evaluation.exact)
         if finding:
             raise CandidateFailed(
                 Verdict(
@@ -110,23 +111,25 @@ class Comparison:
                     evidence={"draw": "captured", "rule": finding.rule, **finding.evidence},
                 )
             )
+        return outputs
 
-    def _compare(self, bench: Bench, plan: ResolvedPlan) -> Timing:
+    def _compare(
+        self, bench: Bench, plan: ResolvedPlan, outputs: tuple[torch.Tensor, ...]
+    ) -> Timing:
         sets = self._sets(plan)
         eager = EagerSide(
             self._call, self._case.captured, sets, self._calls(self._case.variant.eager_us, sets)
         )
         calls = self._calls(self._single_us(bench), sets)
-        bench.prepare_timing(sets, calls)
-        dispatch_us = self._dispatch_us()
-        pairs: list[tuple[float, float]] = []
-        timing = None
-        for _ in range(self._protocol.looks):
-            pairs += self._quartets(eager, bench, calls, dispatch_us)
-            timing = self._decided(pairs, plan, sets)
-            if timing.outcome != Outcome.INCONCLUSIVE:
-                break
-        assert timing is not None  # noqa: S101  looks is at least one
+        bench.prepare_timing(self._case.captured, sets, calls)
+        dispatch_us = self._dispatch_us(sets)
+        pairs = self._quartets(eager, bench, calls, dispatch_us)
+        timing = self._decided(pairs, plan, sets)
+        for _ in range(self._protocol.looks - 1):
+            if timing.outcome == Outcome.INCONCLUSIVE:
+                pairs += self._quartets(eager, bench, calls, dispatch_us)
+                timing = self._decided(pairs, plan, sets)
+        self._timed_outputs_hold(bench, sets, calls, outputs)
         evidence: dict[str, Json] = {
             "sets": sets,
             "calls_per_sample": calls,
@@ -135,11 +138,35 @@ class Comparison:
         }
         return replace(timing, evidence={**timing.evidence, **evidence})
 
-    def _dispatch_us(self) -> float:
+    def _timed_outputs_hold(
+        self, bench: Bench, sets: int, calls: int, expected: tuple[torch.Tensor, ...]
+    ) -> None:
+        """Poison every set again, take one more sample, and look at what it left in each: a
+        candidate that only worked while it was watched, or once for each buffer, leaves poison.
+
+        Raises:
+            CandidateFailed: a set holds something else than the judged output.
+        """
+        if self._call.mutated:
+            return  # its inputs change with every call, so no set can be compared
+        bench.prepare_timing(self._case.captured, sets, calls)
+        bench.sample(calls)
+        for index in range(min(sets, calls)):
+            if not same_bits(expected, bench.collect(index, self._case.device)):
+                raise CandidateFailed(
+                    Verdict(
+                        status=Status.WRONG_VALUES,
+                        reason="a timed call left another output than the judged one: it does not "
+                        "do its work on every call",
+                        evidence={"set": index, "of": sets},
+                    )
+                )
+
+    def _dispatch_us(self, sets: int) -> float:
         """What a hit costs besides its kernel; a graph replay on CUDA has no such cost."""
         if self._case.device.type == "cuda":
             return 0.0
-        return hit_us(self._call, [copied(t) for t in self._case.captured], self._shims)
+        return hit_us(self._call, [copied(t) for t in self._case.captured], sets, self._shims)
 
     def _sets(self, plan: ResolvedPlan) -> int:
         """Buffer sets that together outgrow the last-level cache."""
@@ -153,9 +180,9 @@ class Comparison:
         return math.ceil(calls / sets) * sets if calls >= sets else calls
 
     def _single_us(self, bench: Bench) -> float:
-        """The candidate's time in a sample of one call."""
-        bench.prepare_timing(1, 1)
-        return bench.sample(1)
+        """The candidate's time in a sample of one call, the best of some."""
+        bench.prepare_timing(self._case.captured, 1, 1)
+        return min(bench.sample(1) for _ in range(SINGLES))
 
     def _quartets(
         self, eager: EagerSide, bench: Bench, calls: int, dispatch_us: float
@@ -199,6 +226,8 @@ class Comparison:
         cold = sets * sum(b.bytes for b in plan.buffers) > 2 * cache_bytes(self._case.device)
         if self._case.device.type == "cuda" and cold and candidate_us < PHYSICS_SLACK * floor_us:
             return Outcome.IMPLAUSIBLE
+        if high > low * self._protocol.spread:
+            return Outcome.INCONCLUSIVE
         if low >= 1 + self._protocol.delta:
             return Outcome.FASTER
         if high <= 1 - self._protocol.delta:

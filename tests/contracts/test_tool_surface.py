@@ -8,6 +8,7 @@ import pytest
 from kernelforge_tools import guide
 from kernelforge_tools.registry import tools
 
+CHARACTERS_PER_TOKEN = 4
 TOOLS = {tool.name: tool for tool in tools()}
 
 
@@ -33,6 +34,36 @@ def test_what_an_agent_reads_before_its_first_call_is_short():
     read = sum(len(json.dumps(t.parameters)) + len(t.description) for t in TOOLS.values())
     assert read < 12_000
     assert len(guide.LOOP.encode()) < 2048
+
+
+def test_the_list_of_tools_costs_an_agent_less_than_4000_tokens():
+    listed = [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": tool.parameters,
+            "outputSchema": tool.output_schema,
+            "annotations": tool.annotations.model_dump(by_alias=True, exclude_none=True),
+        }
+        for tool in TOOLS.values()
+    ]
+    assert len(json.dumps(listed)) / CHARACTERS_PER_TOKEN < 4_000
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_what_a_tool_answers_has_one_envelope(name):
+    schema = TOOLS[name].output_schema
+    assert set(schema["properties"]) == {"status", "summary", "data", "next", "job_id"}
+    assert schema["properties"]["data"]["type"] == "object"
+
+
+def test_the_tools_speak_no_language_of_the_command_line():
+    shown = json.dumps([[t.description, t.parameters] for t in TOOLS.values()]) + guide.TEXT
+    assert set(re.findall(r" --[a-z]+|`kernelforge [a-z]+", shown)) == set()
+
+
+def test_the_guide_says_what_one_candidate_replaces():
+    assert "replaces ONE operator call" in " ".join(guide.LOOP.split())
 
 
 def test_the_guide_names_no_tool_that_does_not_exist():

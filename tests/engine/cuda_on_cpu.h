@@ -145,6 +145,7 @@ inline unsigned atomicAdd(unsigned* p, unsigned v) {
 }
 template <class T> T __ldcg(const T* p) { return *p; }
 inline float __expf(float x) { return expf(x); }
+inline float __frsqrt_rn(float x) { return 1.0f / sqrtf(x); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float __uint_as_float(unsigned u) { return __builtin_bit_cast(float, u); }
 inline unsigned __float_as_uint(float f) { return __builtin_bit_cast(unsigned, f); }

@@ -165,7 +165,7 @@ def test_a_flood_of_errors_is_cut(tmp_path):
     ],
 )
 def test_a_source_cannot_ask_about_files_of_the_host(line):
-    assert gate.refusal(f"{SCALE}\n{line}\n") is not None
+    assert gate.refusal(f"{SCALE}\n{line}\n", "cuda") is not None
 
 
 @pytest.mark.parametrize(
@@ -184,14 +184,16 @@ def test_a_source_cannot_ask_about_files_of_the_host(line):
     ],
 )
 def test_ordinary_sources_pass_the_gate(line):
-    assert gate.refusal(f"{SCALE}\n{line}\n") is None
+    assert gate.refusal(f"{SCALE}\n{line}\n", "cpu") is None
 
 
 def test_assembly_cannot_pull_a_file_of_the_host_into_the_artifact(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("TOP-SECRET-TEXT")
     for target in (secret, tmp_path / "absent"):
-        text = SCALE + f'asm(".section .rodata\\n.incbin \\"{target}\\"\\n.text\\n");\n'
+        # Pasted together, because the gate refuses the plain word.
+        pasted = "#define PASTE(a, b) a##b\nPASTE(as, m)"
+        text = SCALE + f'{pasted}(".section .rodata\\n.incbin \\"{target}\\"\\n.text\\n");\n'
         reply = build(text, tmp_path / "store")
         assert isinstance(reply, BuildRefused), "no Landlock: the source could read host files"
         assert "SECRET" not in reply.log
@@ -207,6 +209,26 @@ def test_a_machine_without_a_compiler_is_told_what_to_install(tmp_path):
 def test_logs_are_free_of_control_characters_and_absolute_paths():
     raw = "note: x\n\x1b[31m/usr/include/c++/12/cmath:3: error: a/b: /etc/passwd: Permission denied"
     assert readable(raw) == "[31mcmath:3: error: a/b: passwd: not available\nnote: x"
+
+
+def test_an_error_of_the_candidate_is_told_once_and_without_those_that_follow_from_it():
+    raw = """\
+candidate.cpp: In function 'void k(int)':
+candidate.cpp:5:3: error: 'q' was not declared in this scope
+    5 |   q;
+unit.cpp:9:1: note: declared here
+launch[0]:1:25: error: 'kf_types_0' has not been declared
+candidate.cpp:5:3: error: 'q' was not declared in this scope
+    5 |   q;
+candidate.cpp:7:1: warning: unused variable 'w'
+"""
+    assert readable(raw) == (
+        "candidate.cpp: In function 'void k(int)':\n"
+        "candidate.cpp:5:3: error: 'q' was not declared in this scope\n    5 |   q;\n"
+        "candidate.cpp:7:1: warning: unused variable 'w'"
+    )
+    alone = "launch[0]:2:33: error: static assertion failed\nlaunch[0]:2:33: note: 3 == 2"
+    assert readable(alone) == alone
 
 
 CUDA = (

@@ -1,13 +1,18 @@
 """Jobs whose process ends, or whose disk is full, before their answer was fetched."""
 
+import contextlib
+import gc
 import os
 import subprocess
 import sys
 import time
+import weakref
 
+import anyio
 import pytest
 
 from kernelforge_engine.engine import Engine
+from kernelforge_engine.errors import UnknownId
 from kernelforge_engine.exchanges import JobState
 from kernelforge_engine.pool.alive import alive
 from kernelforge_server.settings import resolve
@@ -80,6 +85,75 @@ async def test_a_job_whose_end_does_not_fit_on_the_disk_still_answers(tmp_path, 
             assert (ended.state, ended.result) == (JobState.DONE, long)
     async with Engine.open(resolve(tmp_path)) as engine:
         assert (await engine.job("j1")).state == JobState.INTERRUPTED
+
+
+async def test_two_starts_at_one_moment_are_one_job(tmp_path):
+    ids = []
+
+    async def work(_notice):
+        await anyio.sleep(0.1)
+        return {"answer": 1}
+
+    async with Engine.open(resolve(tmp_path)) as engine:
+
+        async def start():
+            ids.append((await engine.start_job("capture_model", "key", work)).id)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(start)
+        assert set(ids) == {"j1"}
+        assert len(ids) == 4
+
+
+async def test_a_job_is_not_taken_for_a_lost_one_while_it_starts(tmp_path):
+    async def work(_notice):
+        return {"answer": 1}
+
+    async with Engine.open(resolve(tmp_path)) as engine:
+
+        async def look():
+            while True:
+                with contextlib.suppress(UnknownId):
+                    await engine.job("j999")
+
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(look)
+            jobs = [await engine.start_job("kind", f"{i}", work) for i in range(20)]
+            for job in jobs:
+                await engine.wait_job(job.id, 60.0)
+            group.cancel_scope.cancel()
+    async with Engine.open(resolve(tmp_path)) as engine:
+        ended = [await engine.job(job.id) for job in jobs]
+    assert [(e.state, e.result) for e in ended] == [(JobState.DONE, {"answer": 1})] * 20
+
+
+class Result(dict):
+    """A result that can be watched."""
+
+
+async def test_the_results_of_ended_jobs_do_not_fill_the_memory(tmp_path):
+    made = []
+
+    async def work(_notice):
+        result = Result(answer=1)
+        made.append(weakref.ref(result))
+        return result
+
+    async with Engine.open(resolve(tmp_path)) as engine:
+        for i in range(100):
+            fetched = await engine.start_job("kind", f"fetched {i}", work)
+            await engine.wait_job(fetched.id, 60.0)
+        left = [await engine.start_job("kind", f"left {i}", work) for i in range(100)]
+        with anyio.fail_after(60):
+            while (await engine.status()).running_jobs:  # noqa: ASYNC110  nobody may wait for them
+                await anyio.sleep(0.05)
+        gc.collect()
+        assert len(made) == 200
+        assert sum(reference() is not None for reference in made) <= 70
+        assert (await engine.job(fetched.id)).result == {"answer": 1}
+        assert {(await engine.job(job.id)).state for job in left} == {JobState.DONE}
 
 
 def test_a_process_that_took_over_a_number_is_another_one():

@@ -4,6 +4,7 @@ from string import Template
 
 import pytest
 
+from kernelforge_engine.errors import KernelForgeError
 from kernelforge_engine.records import Outcome, Status
 
 HEADER = """/* kernelforge
@@ -166,3 +167,64 @@ KERNEL k(const float* x, float* y, int64_t n) {
     assert node.timing.high < 1
     root, *_ = await forge.engine.tree(node.variant_id)
     assert (root.visits, node.visits) == (2, 1)
+
+
+LAYER_NORM = """
+KERNEL k(const float* x, const float* w, const float* b, float* y, int64_t rows, float eps) {
+  int64_t n = rows;
+  EACH {
+    const float* row = x + i * 64;
+    float mean = 0.f, square = 0.f;
+    for (int c = 0; c < 64; ++c) mean += row[c] / 64.f;
+    for (int c = 0; c < 64; ++c) square += (row[c] - mean) * (row[c] - mean) / 64.f;
+    float scale = 1.f / sqrtf(square + eps);
+    for (int c = 0; c < 64; ++c) y[i * 64 + c] = (row[c] - mean) * scale;
+  }
+}
+"""
+NORM_ARGUMENTS = 'args = ["in0", "in0", "in0", "out0", "i64:in0.numel / 64", "f32:eps"]'
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("", ""), Status.VALID),
+        (("square + eps", "square"), Status.WRONG_VALUES),
+        (("square + eps", "square * (64.f / 63.f) + eps"), Status.WRONG_VALUES),
+        (("(row[c] - mean) * scale", "row[c] * scale"), Status.WRONG_VALUES),
+    ],
+)
+async def test_each_part_of_a_formula_counts(forge, change, expected):
+    text = source(backend(forge), LAYER_NORM.replace(*change) if change[0] else LAYER_NORM)
+    text = text.replace('args = ["in0", "out0", "i64:n"]', NORM_ARGUMENTS)
+    submission = await forge.submit("aten::layer_norm", text)
+    assert submission.verdict.status == expected, submission.verdict
+
+
+async def test_a_kernel_that_ignores_indexes_it_has_not_seen_is_refused(forge):
+    body = """
+KERNEL k(const float* table, const int64_t* rows, float* y, int64_t n) {
+  EACH y[i] = table[(rows[i / 64] & 3) * 64 + i % 64];
+}
+"""
+    text = source(backend(forge), body).replace(
+        'args = ["in0", "out0", "i64:n"]', 'args = ["in0", "in1", "out0", "i64:out0.numel"]'
+    )
+    submission = await forge.submit("aten::embedding", text.replace("int64_t*", "long long*"))
+    assert submission.verdict.status == Status.WRONG_VALUES, submission.verdict
+
+
+async def test_work_that_is_done_only_while_it_is_watched_is_found_out(forge):
+    if backend(forge) == "cuda":
+        pytest.skip("device code cannot keep a pointer of the host between launches")
+    body = """
+static const float* first = 0;
+KERNEL k(const float* x, float* y, int64_t n) {
+  if (!first) first = x;
+  if (x == first) EACH y[i] = x[i] < 0.f ? 0.f : x[i];
+}
+"""
+    submission = await forge.submit("aten::relu", source("cpu", body))
+    assert submission.verdict.status == Status.VALID, submission.verdict
+    with pytest.raises(KernelForgeError, match="does not do its work on every call"):
+        await forge.engine.benchmark(submission.node.id, lambda _progress: None)

@@ -1,5 +1,7 @@
 """Launch headers: what is accepted, what it resolves to, and how a refusal reads."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernelforge_engine.launch.expression import ExpressionError, evaluate
@@ -27,6 +29,8 @@ block = [256, 1, 1]
 shared = "8 * next_pow2(cols)"
 args = ["in0", "out0", "ws0", "i32:cols", "f32:1.0 / cols", "i64:dim"]
 */
+template <class T, int N>
+__global__ void softmax_rows(const T* x, T* y, float* ws, int cols, float scale, long dim) {}
 """
 
 
@@ -149,6 +153,32 @@ def test_nothing_outside_the_grammar_is_evaluated(text):
 def test_a_refusal_names_the_field(old, new, words):
     with pytest.raises(SourceRejected, match=words):
         resolve(parse_source(HEADER.replace(old, new), "cuda").plan, softmax(4, 6))
+
+
+@pytest.mark.parametrize(
+    ("value", "argument", "words"),
+    [
+        ({"float": "-inf"}, "f32:value", "-inf, which is not finite.*write INFINITY or NAN"),
+        ({"float": "nan"}, "f64:value * 2", "nan, which is not finite.*write INFINITY or NAN"),
+        (1e300, "f32:value", "does not fit f32"),
+        ({"float": "nan"}, "i32:next_pow2(value)", "next_pow2 takes a finite number"),
+        (1 << 63, "f64:value", "too large"),
+    ],
+)
+def test_a_number_that_cannot_be_an_argument_says_why(value, argument, words):
+    call = softmax(4, 6)
+    call = replace(call, arguments=(*call.arguments, Argument(name="value", value=value)))
+    with pytest.raises(SourceRejected, match=words):
+        resolve(parse_source(HEADER.replace("i64:dim", argument), "cuda").plan, call)
+
+
+def test_an_infinite_argument_may_take_part_in_a_finite_one():
+    call = softmax(4, 6)
+    value = Argument(name="value", value={"float": "inf"})
+    call = replace(call, arguments=(*call.arguments, value))
+    source = HEADER.replace("i64:dim", "f32:min(value, 3.0)").replace("f32:1.0 / cols", "f64:1e30")
+    (launch,) = resolve(parse_source(source, "cuda").plan, call).launches
+    assert [a.value for a in launch.args[4:]] == [1e30, 3.0]
 
 
 def test_the_cpu_backend_has_no_grid():

@@ -5,12 +5,14 @@ import mmap
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from kernelforge_engine.builder import contract, gxx
 from kernelforge_engine.launch.header import parse_source
 from kernelforge_engine.launch.resolve import resolve
 from kernelforge_engine.pool import frames
@@ -30,7 +32,7 @@ from kernelforge_engine.pool.protocol import (
     Sampled,
     Slot,
 )
-from kernelforge_engine.records import Call, OutputSpec, TensorSpec
+from kernelforge_engine.records import Artifact, Call, OutputSpec, TensorSpec
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")
 
@@ -60,19 +62,39 @@ def call_of(dtype):
     )  # fmt: skip
 
 
+def built_by_the_builder(text, launches, store):
+    order = Build(text=text, backend="cpu", arch="native", launches=launches, folder=str(store))
+    with Child("Builder", "kernelforge_engine.builder", environment=ENVIRONMENT) as builder:
+        built = builder.request("compile", order, BuilderReply, 120)
+    assert isinstance(built, Built), built
+    return built.artifact
+
+
+def built_unaudited(text, launches, store):
+    """What the Builder would build if it refused nothing: the sandbox has to hold on its own."""
+    unit = contract.unit(text, launches, "cpu", "native")
+    (store / "unit.cpp").write_text(unit.text("candidate.cpp"))
+    (store / "repeat.cpp").write_text(unit.beside)
+    product = store / "unaudited.so"
+    subprocess.run(
+        ["g++", *gxx.COMPILE.split(), "-shared", "unit.cpp", "repeat.cpp", "-o", product],
+        cwd=store, check=True,
+    )  # fmt: skip
+    return Artifact(
+        digest="unaudited", backend="cpu", arch="native", path=str(product), symbols={}, compiler=""
+    )
+
+
 class Bench:
     """A candidate built and loaded over an arena with one input, one output and its workspaces."""
 
-    def __init__(self, text, store, dtype="float32", threads=2):
+    def __init__(self, text, store, dtype="float32", threads=2, build=built_by_the_builder):
         source = parse_source(text, "cpu")
         self.plan = resolve(source.plan, call_of(dtype))
         launches = tuple(
             (each.kernel, tuple(a.kind for a in each.args)) for each in self.plan.launches
         )
-        order = Build(text=text, backend="cpu", arch="native", launches=launches, folder=str(store))
-        with Child("Builder", "kernelforge_engine.builder", environment=ENVIRONMENT) as builder:
-            built = builder.request("compile", order, BuilderReply, 120)
-        assert isinstance(built, Built), built
+        artifact = build(text, launches, store)
         self._lay_out(dtype)
         self.child = Child(
             "Runner",
@@ -81,7 +103,7 @@ class Bench:
             environment=ENVIRONMENT,
         )
         self.order = Load(
-            artifact=built.artifact, plan=self.plan, slots=self.slots,
+            artifact=artifact, plan=self.plan, slots=self.slots,
             arena_bytes=len(self.memory), threads=threads,
         )  # fmt: skip
 
@@ -183,6 +205,18 @@ def test_samples_are_positive_and_can_be_repeated_with_other_sets(store):
             assert all(bench.ask(Sample()).us > 0 for _ in range(3))
 
 
+def test_macros_of_the_candidate_reach_neither_the_loop_over_calls_nor_the_checks(store):
+    text = COUNTING + (
+        "#define for if (kf_calls > 1) {} else for\n#define kf_call(f, a) kf_nothing()\n"
+        "#define kf_apply(...) kf_nothing()\n#define extern static\n#define static_assert(...)\n"
+    )
+    with Bench(text, store) as bench:
+        bench.load()
+        assert bench.run()[0] == 1
+        bench.ask(PrepareTiming(sets=1, calls=100_000))
+        assert bench.ask(Sample()).us > 0.0005, "the calls of a sample were not executed"
+
+
 def test_buffer_sets_keep_the_alignment_of_the_arena(store):
     text = header(("where", "in0", "out0")) + (
         'extern "C" void where(const float* x, float* y) {\n'
@@ -255,7 +289,8 @@ extern "C" void attack(float* y) {
 
 
 def test_a_candidate_can_read_nothing_reach_nobody_and_start_nothing(store):
-    with Bench(header(("attack", "out0")) + FORBIDDEN, store) as bench:
+    text = header(("attack", "out0")) + FORBIDDEN
+    with Bench(text, store, build=built_unaudited) as bench:
         level = bench.load().sandbox
         results = list(bench.run()[:14])
     reads = (0, 1, 2, 11)
@@ -301,7 +336,7 @@ def test_a_symbol_that_does_not_exist_is_named(store):
     text = header(("calls", "in0")) + (
         'extern "C" void absent_function();\nextern "C" void calls(float*) { absent_function(); }\n'
     )
-    with Bench(text, store) as bench:
+    with Bench(text, store, build=built_unaudited) as bench:
         reply = bench.load()
         assert isinstance(reply, Failed)
         assert reply.stage == "load"

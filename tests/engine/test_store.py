@@ -1,11 +1,19 @@
 """The project folder: what survives, what is refused, and in which words."""
 
+import asyncio
 import sqlite3
+from dataclasses import replace
 
 import anyio
 import pytest
 
-from kernelforge_engine.errors import KernelForgeError, SchemaTooNew, StoreUnavailable, UnknownId
+from kernelforge_engine.errors import (
+    KernelForgeError,
+    SchemaTooNew,
+    StaleLease,
+    StoreUnavailable,
+    UnknownId,
+)
 from kernelforge_engine.pool.orders import Sighting
 from kernelforge_engine.records import (
     Argument,
@@ -41,9 +49,9 @@ CAPTURE = Capture(
 )
 
 
-def sighting(word=1, share=0.5):
+def sighting(word=1, share=0.5, **changes):
     tensor = TensorSpec(dtype="float32", shape=(2, 3), stride=(3, 1), device="cpu")
-    return Sighting(
+    seen = Sighting(
         call=Call(
             operator="aten::relu",
             overload="",
@@ -60,6 +68,18 @@ def sighting(word=1, share=0.5):
         target=True,
         reason=None,
         examples=(("blob",),),
+    )
+    return replace(seen, **changes)
+
+
+def lease_of(root):
+    return Lease(
+        id="",
+        variant_id=root.variant_id,
+        parent_id=root.id,
+        holder="me",
+        policy="log",
+        expires_at=100.0,
     )
 
 
@@ -112,6 +132,19 @@ async def test_a_second_capture_finds_the_variants_of_the_first(tmp_path):
         assert before < after
 
 
+async def test_a_variant_stays_a_target_when_a_later_capture_kept_no_example_of_it(tmp_path):
+    bare = sighting(share=0.9, target=False, reason="the budget is used up", examples=())
+    async with Database.open(tmp_path, None) as database:
+        captures = Captures(database)
+        await captures.add(CAPTURE, [bare])
+        assert (await captures.variant("v1")).reason == "the budget is used up"
+        await captures.add(CAPTURE, [sighting(share=0.2)])
+        await captures.add(CAPTURE, [sighting(share=0.3)])
+        await captures.add(CAPTURE, [bare])
+        seen = await captures.variant("v1")
+        assert (seen.target, seen.share, seen.examples) == (True, 0.3, (("blob",),))
+
+
 async def test_a_node_adds_its_visit_to_every_ancestor_once(tmp_path):
     async with Database.open(tmp_path, None) as database:
         await Captures(database).add(CAPTURE, [sighting()])
@@ -129,10 +162,7 @@ async def test_a_lease_is_a_virtual_visit_until_it_expires(tmp_path):
         await Captures(database).add(CAPTURE, [sighting()])
         trees = Trees(database)
         root = await trees.root("v1", 1.0)
-        lease = Lease(
-            id="", variant_id="v1", parent_id=root.id, holder="me", policy="log", expires_at=100.0
-        )
-        lease = await trees.lease(lease)
+        lease = await trees.lease(lease_of(root))
         assert (await trees.snapshot("v1", 10.0, 50.0))[0].pending == 1
         assert (await trees.snapshot("v1", 10.0, 100.0))[0].pending == 0
         with pytest.raises(KernelForgeError, match="has expired"):
@@ -144,21 +174,39 @@ async def test_a_used_lease_cannot_be_used_again(tmp_path):
         await Captures(database).add(CAPTURE, [sighting()])
         trees = Trees(database)
         root = await trees.root("v1", 1.0)
-        lease = await trees.lease(
-            Lease(
-                id="",
-                variant_id="v1",
-                parent_id=root.id,
-                holder="me",
-                policy="log",
-                expires_at=100.0,
-            )
-        )
+        lease = await trees.lease(lease_of(root))
         await trees.file_attempt(filing("v1", root.id, lease.id, Status.WRONG_VALUES))
         assert (await trees.open_lease(lease.id, 3.0)).id == lease.id
         await trees.file_node(filing("v1", root.id, lease.id))
         with pytest.raises(KernelForgeError, match="been used"):
             await trees.open_lease(lease.id, 3.0)
+
+
+async def test_of_sources_judged_under_one_lease_at_a_time_one_becomes_a_node(tmp_path):
+    async with Database.open(tmp_path, None) as one, Database.open(tmp_path, None) as other:
+        await Captures(one).add(CAPTURE, [sighting()])
+        root = await Trees(one).root("v1", 1.0)
+        lease = await Trees(one).lease(lease_of(root))
+        first = await Trees(one).file_node(filing("v1", root.id, lease.id))
+        with pytest.raises(StaleLease, match="been used"):
+            await Trees(other).file_node(filing("v1", root.id, lease.id, digest="e"))
+        assert await Trees(other).nodes("v1") == (root, first)
+        assert await Trees(other).source("e") is None
+        assert await Trees(other).file_node(filing("v1", root.id, lease.id)) == first
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [(Outcome.IMPLAUSIBLE, Status.VALID), (Outcome.FASTER, Status.WRONG_VALUES)],
+)
+async def test_the_search_does_not_believe_the_latency_of(tmp_path, outcome, status):
+    async with Database.open(tmp_path, None) as database:
+        await Captures(database).add(CAPTURE, [sighting()])
+        trees = Trees(database)
+        root = await trees.root("v1", 1.0)
+        node = await trees.file_node(filing("v1", root.id, status=status))
+        await trees.file_timing(node.id, replace(TIMING, outcome=outcome))
+        assert [n.latency_us for n in await trees.snapshot("v1", 10.0, 1.0)] == [10.0, None]
 
 
 async def test_a_source_that_was_judged_twice_is_one_node(tmp_path):
@@ -187,6 +235,44 @@ async def half_a_transaction(database):
     async with database.transaction():
         await database.insert("INSERT INTO captures (record, created_at) VALUES ('{}', ?)", (1.0,))
         raise ZeroDivisionError
+
+
+async def cancel_by_scope(write):
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as group:
+            group.start_soon(write)
+            await anyio.sleep(0.2)
+            scope.cancel()
+
+
+async def cancel_by_task(write):
+    task = asyncio.ensure_future(write())
+    await asyncio.sleep(0.2)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("cancelled", [cancel_by_scope, cancel_by_task])
+async def test_a_writer_cancelled_while_it_waits_leaves_no_transaction_open(tmp_path, cancelled):
+    async with Database.open(tmp_path, None) as database:
+        captures = Captures(database)
+
+        async def write():
+            await captures.add(CAPTURE, [sighting()])
+
+        other = sqlite3.connect(tmp_path / "forge.db", isolation_level=None, timeout=0.5)
+        other.execute("BEGIN IMMEDIATE")
+        async with anyio.create_task_group() as group:
+            group.start_soon(cancelled, write)
+            await anyio.sleep(0.5)
+            other.execute("COMMIT")
+        await anyio.sleep(0.3)
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("COMMIT")
+        other.close()
+        await write()
+        assert len(await captures.all()) == 1
 
 
 async def fill(captures):
@@ -234,5 +320,5 @@ async def test_a_newer_schema_is_left_alone(tmp_path):
 )
 async def test_an_id_that_names_nothing_says_where_ids_come_from(tmp_path, text):
     async with Database.open(tmp_path, None) as database:
-        with pytest.raises(UnknownId, match="Next: get_card"):
+        with pytest.raises(UnknownId, match="Next: list the cards"):
             await Captures(database).variant(text)

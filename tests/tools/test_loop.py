@@ -74,9 +74,24 @@ async def _valid_node(agent: Agent, variant: str) -> str:
     assert "args" in refused["data"]["log"]
     wrong = await agent.call("compile_and_validate", source=WRONG, **under)
     assert wrong["status"] == "wrong_values"
+    assert set(wrong["data"]["meaning"]) == {wrong["data"]["evidence"]["rule"]}
+    await _failures_are_kept(agent, variant, refused["data"], wrong["data"])
     valid = await agent.call("compile_and_validate", source=RELU, note="one loop", **under)
     assert valid["status"] == "valid"
+    again = await agent.call("compile_and_validate", variant_id=variant, source=RELU)
+    assert f"is node {valid['data']['node_id']} already" in again["summary"]
     return valid["data"]["node_id"]
+
+
+async def _failures_are_kept(
+    agent: Agent, variant: str, refused: dict[str, Any], wrong: dict[str, Any]
+) -> None:
+    shown = (await agent.call("get_node", node_id=refused["attempt_id"]))["data"]
+    assert shown["source"] == BROKEN
+    assert "args" in shown["verdict"]["log"]
+    failed = (await agent.call("mcts_select", variant_id=variant))["data"]["failed"]
+    assert [row["id"] for row in failed] == [wrong["attempt_id"], refused["attempt_id"]]
+    assert "args" in failed[1]["error"]
 
 
 async def _found_faster(agent: Agent, node: str) -> None:
@@ -105,6 +120,8 @@ async def test_an_agent_gets_from_a_model_to_a_cast(server, user_projects, tmp_p
         assert path.stat().st_size == exported["bytes"]
         assert [e["node_id"] for e in exported["entries"]] == [node]
         status = (await agent.call("get_status"))["data"]
+        (row,) = status["newest_captures"]
+        assert (row["id"], row["device"], row["cards"]) == ("c1", "cpu", 5)
         assert (status["captures"], status["nodes"], status["running_jobs"]) == (1, 1, 0)
 
 

@@ -49,6 +49,7 @@ async def test_every_wrong_field_gets_a_line_of_its_own(client):
         ("mcts_select", {"variant_id": "v7"}),
         ("benchmark", {"node_id": "n7"}),
         ("get_node", {"node_id": "n7"}),
+        ("get_node", {"node_id": "a7"}),
         ("wait_job", {"job_id": "j7"}),
         ("compile_and_validate", {"variant_id": "v7", "source": "x", "lease_id": "l7"}),
         ("capture_model", {"entry": "missing.py"}),
@@ -60,6 +61,24 @@ async def test_an_error_says_what_to_do_next(client, tool, arguments):
     text = await _refusal(client, tool, **arguments)
     assert "Next:" in text
     assert "Error executing tool" not in text
+
+
+async def test_a_list_is_asked_for_in_words_of_the_wire(client):
+    text = await _refusal(client, "export_cast", path="x.cast", node_ids="n1")
+    assert "`node_ids` = 'n1' is not accepted: it should be a list." in text
+
+
+async def test_a_policy_that_is_none_is_refused_with_those_there_are(client):
+    text = await _refusal(client, "mcts_select", variant_id="v1", policy="best")
+    assert "'log' or 'paper'" in text
+
+
+async def test_a_cast_needs_its_own_ending(client):
+    assert "ends in .cast" in await _refusal(client, "export_cast", path="m.zip")
+
+
+async def test_a_project_without_a_capture_says_so(client):
+    assert "holds no capture yet" in await _refusal(client, "list_cards")
 
 
 async def test_the_status_of_an_empty_project_points_at_capture(client):

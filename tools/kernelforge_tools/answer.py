@@ -1,5 +1,6 @@
 """What every tool answers: one shape, the same object as structured output and as text."""
 
+import inspect
 import json
 from typing import Any, Generic, TypeVar
 
@@ -27,6 +28,26 @@ class Answer(View, Generic[T]):
     """Calls that make sense now."""
     job_id: str | None = None
     """Set while the work goes on: pass it to wait_job."""
+
+
+def schema(data: type[BaseModel] | None) -> dict[str, Any]:
+    """The shape of an answer. Its data is described by its names: agents read the answers, and a
+    full schema of ten tools would cost them more than all the rest."""
+    shown: dict[str, Any] = {"type": "object"}
+    if data is not None:
+        about = " ".join((inspect.getdoc(data) or "").split())
+        shown["description"] = f"{about} Has {', '.join(data.model_fields)}."
+    return {
+        "type": "object",
+        "properties": {
+            "status": {"type": "string"},
+            "summary": {"type": "string"},
+            "data": shown,
+            "next": {"type": "array", "items": {"type": "string"}},
+            "job_id": {"type": "string"},
+        },
+        "required": ["status", "summary", "next"],
+    }
 
 
 def plain(answer: Answer[Any]) -> dict[str, Any]:

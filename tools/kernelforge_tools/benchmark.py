@@ -26,7 +26,8 @@ async def benchmark(
     The status is the outcome: faster (the lower end of the 99 % interval clears the margin),
     slower, inconclusive (the interval spans eager), or implausible (below what the memory traffic
     allows: the measurement or the kernel is wrong). Times are microseconds per call; speedup is
-    eager over candidate. The result is backed up its revision tree for mcts_select.
+    eager over candidate. Calling it again measures again, and the newer timing is kept. The result
+    is backed up its revision tree for mcts_select.
     """
 
     async def work(engine: Engine, notice: Notice) -> Answer[BenchmarkView]:

@@ -11,6 +11,7 @@ from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.entries import capture_request
 from kernelforge_tools.views import CardRow, rounded
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
+from kernelforge_tools.wording import counted, left_out
 
 SHOWN = 8
 
@@ -24,6 +25,7 @@ class CaptureView(View):
     wall_us: float
     busy_us: float
     cards: list[CardRow]
+    left_out: str | None = None
 
 
 async def capture_model(
@@ -41,9 +43,10 @@ async def capture_model(
     """Run a PyTorch model once on its example inputs and record every operator it calls.
 
     The model stays as it is: FILE.py needs make_model() -> nn.Module and make_inputs() -> a tensor,
-    a tuple, a list, or a dict of keyword arguments. The answer lists cards, one per operator, by
-    their share of run time. Everything is kept in the project, so capture once, and again only
-    when the model, its inputs or the device change. Takes seconds to a minute: it also times eager.
+    a tuple, a list, or a dict of keyword arguments. A model in training mode is switched to eval.
+    The answer lists cards, one per operator, by their share of run time. Everything is kept in the
+    project, so capture once, and again only when the model, its inputs or the device change. Takes
+    seconds to a minute: it also times eager.
     """
     request = capture_request(entry, inputs, device)
 
@@ -54,8 +57,8 @@ async def capture_model(
         best = [call("get_card", card_id=row.id) for row in rows if row.targets][:1]
         return Answer(
             status="ok",
-            summary=f"Capture {capture.id}: {capture.calls} calls of {len(cards)} operators on "
-            f"{capture.device_name}.",
+            summary=f"Capture {capture.id}: {counted(capture.calls, 'call')} of "
+            f"{counted(len(cards), 'operator')} on {capture.device_name}.",
             data=CaptureView(
                 capture_id=capture.id,
                 device=capture.device_name,
@@ -63,6 +66,7 @@ async def capture_model(
                 wall_us=rounded(capture.wall_us),
                 busy_us=rounded(capture.busy_us),
                 cards=rows[:SHOWN],
+                left_out=left_out(min(SHOWN, len(rows)), len(rows), "list_cards()"),
             ),
             next=[*best, call("list_cards", capture_id=capture.id)],
         )

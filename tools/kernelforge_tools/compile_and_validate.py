@@ -10,9 +10,9 @@ from kernelforge_engine.exchanges import Notice, Proposal, Submission
 from kernelforge_engine.records import Json
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.caller import caller
+from kernelforge_tools.lookups import known_node
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
-
-MAX_LOG_CHARS = 3000
+from kernelforge_tools.wording import meanings, shortened
 
 
 class VerdictView(View):
@@ -21,6 +21,8 @@ class VerdictView(View):
     reason: str
     log: str | None = None
     evidence: dict[str, Json] | None = None
+    meaning: dict[str, str] | None = None
+    """What the terms in the evidence stand for."""
     node_id: str | None = None
     attempt_id: str | None = None
 
@@ -40,6 +42,7 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
 ) -> Answer[VerdictView]:
     """Compile a candidate and check it against eager and float64 on captured and fresh tensors.
 
+    A candidate replaces one operator call; several operators cannot be fused into one yet.
     The status is the verdict: valid (it became a node: benchmark it), rejected_source (header),
     compile_failed, launch_failed, crashed, timed_out, wrong_structure, wrong_values,
     memory_violation, mutated_input or nondeterministic. Each verdict but valid comes with a reason
@@ -56,7 +59,8 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
     )
 
     async def work(engine: Engine, notice: Notice) -> Answer[VerdictView]:
-        return judged(proposal, await engine.submit(proposal, notice))
+        known = await known_node(engine, proposal)
+        return judged(proposal, await engine.submit(proposal, notice), known)
 
     arguments = {
         "variant_id": variant_id,
@@ -68,12 +72,17 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
     return await slow(ctx, "compile_and_validate", arguments, wait_s, work)
 
 
-def judged(proposal: Proposal, submission: Submission) -> Answer[VerdictView]:
-    """The answer to a proposal."""
+def judged(
+    proposal: Proposal, submission: Submission, known: str | None = None
+) -> Answer[VerdictView]:
+    """The answer to a proposal, whose very source may be that of the node `known`."""
     verdict, node = submission.verdict, submission.node
     if node:
         following = [call("benchmark", node_id=node.id)]
         summary = f"Valid: it is node {node.id} ({node.label})."
+        if node.id == known:
+            summary = f"Nothing new: this very source is node {node.id} already ({node.label})."
+            following = [call("mcts_select", variant_id=proposal.variant_id)]
     else:
         following = [_again(proposal), call("mcts_select", variant_id=proposal.variant_id)]
         summary = f"{verdict.status}: {verdict.reason}"
@@ -82,8 +91,9 @@ def judged(proposal: Proposal, submission: Submission) -> Answer[VerdictView]:
         summary=summary,
         data=VerdictView(
             reason=verdict.reason,
-            log=_cut(verdict.log) or None,
+            log=_log(submission),
             evidence=verdict.evidence or None,
+            meaning=meanings(verdict.evidence) or None,
             node_id=node.id if node else None,
             attempt_id=submission.attempt_id,
         ),
@@ -97,6 +107,7 @@ def _again(proposal: Proposal) -> str:
     return call("compile_and_validate", variant_id=proposal.variant_id, source="(mended)", **given)
 
 
-def _cut(log: str) -> str:
-    rest = len(log) - MAX_LOG_CHARS
-    return log if rest <= 0 else f"{log[:MAX_LOG_CHARS]}\n(cut: {rest} more characters)"
+def _log(submission: Submission) -> str | None:
+    named = submission.attempt_id or (submission.node.id if submission.node else "")
+    rest = call("get_node", node_id=named, sections=["verdict"])
+    return shortened(submission.verdict.log, rest)

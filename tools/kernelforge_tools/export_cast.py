@@ -7,10 +7,11 @@ from pydantic import Field
 
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Notice
-from kernelforge_tools.answer import Answer
-from kernelforge_tools.entries import absolute
+from kernelforge_tools.answer import Answer, call
+from kernelforge_tools.lookups import cast_path
 from kernelforge_tools.views import CastView
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
+from kernelforge_tools.wording import counted
 
 
 async def export_cast(
@@ -28,15 +29,16 @@ async def export_cast(
     kernel only for calls its evidence covers and leaves everything else to eager. `load` in the
     answer is the code that enables it. An existing file is replaced only with overwrite=true.
     """
-    target = absolute(path)
+    target = cast_path(path)
 
     async def work(engine: Engine, _: Notice) -> Answer[CastView]:
         cast = CastView.of(await engine.export(target, node_ids=node_ids, overwrite=overwrite))
         return Answer(
             status="ok",
-            summary=f"{cast.path} holds {len(cast.entries)} kernels ({cast.bytes} bytes).",
+            summary=f"{cast.path} holds {counted(len(cast.entries), 'kernel')} ({cast.bytes} "
+            "bytes). A person can time the whole model with it by `kernelforge measure`.",
             data=cast,
-            next=[f"Try it: kernelforge measure FILE.py --cast {cast.path}"],
+            next=[call("list_cards")],
         )
 
     arguments = {"path": str(target), "node_ids": list(node_ids), "overwrite": overwrite}

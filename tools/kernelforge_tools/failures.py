@@ -7,6 +7,7 @@ from pydantic_core import ErrorDetails
 from kernelforge_engine.errors import KernelForgeError
 
 SHOWN = 60
+WANTED = {"tuple_type": "it should be a list", "string_type": "it should be a text"}
 
 
 def tool_error(tool: str, accepted: list[str], raised: ToolError) -> ToolError:
@@ -38,4 +39,4 @@ def _line(tool: str, detail: ErrorDetails) -> str:
         return f"`{field}` is missing."
     shown = repr(detail["input"])
     shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
-    return f"`{field}` = {shown} is not accepted: {detail['msg']}."
+    return f"`{field}` = {shown} is not accepted: {WANTED.get(detail['type'], detail['msg'])}."

@@ -2,16 +2,16 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import ToolAnnotations
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict
 
-from kernelforge_tools.answer import Answer, result
+from kernelforge_tools.answer import Answer, result, schema
 from kernelforge_tools.failures import tool_error
 
 
@@ -58,8 +58,24 @@ def forge_tool(
     )
     strict = _strict(tool.fn_metadata.arg_model)
     tool.fn_metadata.arg_model = strict
-    tool.parameters = strict.model_json_schema(by_alias=True)
+    tool.parameters = _untitled(strict.model_json_schema(by_alias=True))
+    tool.fn_metadata.output_schema = schema(_data(function))
     return tool
+
+
+def _data(function: Callable[..., Awaitable[Answer[Any]]]) -> type[BaseModel] | None:
+    """The view in a function's `Answer[View]`, or None where it may be any."""
+    answer: type[Answer[Any]] = get_type_hints(function)["return"]
+    (view,) = answer.__pydantic_generic_metadata__["args"]
+    return view if isinstance(view, type) and issubclass(view, BaseModel) else None
+
+
+def _untitled(part: Any) -> Any:
+    """A schema without its generated titles, which only repeat the names."""
+    if isinstance(part, dict):
+        named = {key: _untitled(value) for key, value in part.items()}
+        return {k: v for k, v in named.items() if k != "title" or not isinstance(v, str)}
+    return [_untitled(entry) for entry in part] if isinstance(part, list) else part
 
 
 def _strict(model: type[ArgModelBase]) -> type[ArgModelBase]:

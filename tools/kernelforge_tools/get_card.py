@@ -6,13 +6,14 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.errors import UnknownId
+from kernelforge_engine.errors import UsageError
 from kernelforge_engine.library.catalog import Offer
 from kernelforge_engine.records import Card, Variant
 from kernelforge_tools import guide
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.tensors import HeaderReference, header_reference
 from kernelforge_tools.views import AttemptRow, CardRow, NodeRow, VariantRow
+from kernelforge_tools.wording import left_out
 
 SHOWN = 4
 MAX_ATTEMPTS = 10
@@ -33,10 +34,12 @@ class CardView(View):
     card: CardRow
     backend: str
     variants: list[VariantRow]
+    left_out: str | None = None
     header: HeaderReference | None = None
     starting_points: list[StartingPoint]
     nodes: list[NodeRow] | None = None
     attempts: list[AttemptRow] | None = None
+    attempts_left_out: str | None = None
     format: str | None = None
 
 
@@ -50,7 +53,8 @@ async def get_card(
         tuple[Section, ...],
         Field(
             description="`format`: how to write a candidate; `starting_points`: library sources; "
-            "`tree`: every node and recent failure of the variant"
+            "`tree`: every node and the recent failures of the variant; "
+            "`all_variants`: every variant, not only the first four"
         ),
     ] = (),
 ) -> Answer[CardView]:
@@ -74,6 +78,7 @@ async def get_card(
             card=CardRow.of(card),
             backend=chosen.call.backend,
             variants=[VariantRow.of(v) for v in rows],
+            left_out=left_out(len(rows), len(card.variants), 'sections=["all_variants"]'),
             header=header_reference(chosen.id, chosen.call) if chosen.target else None,
             starting_points=[_point(o, "starting_points" in sections) for o in offers],
             format=guide.FORMAT if "format" in sections else None,
@@ -89,10 +94,9 @@ def _chosen(card: Card, variant_id: str | None) -> Variant:
     for variant in card.variants:
         if variant.id == variant_id:
             return variant
-    known = ", ".join(v.id for v in card.variants[:SHOWN])
-    raise UnknownId(
-        kind=f"variant of card {card.id}", value=variant_id, step=f"use one of its own: {known}"
-    )
+    known = ", ".join(v.id for v in card.variants)
+    why = f"card {card.id} has no variant {variant_id!r}"
+    raise UsageError(why=why, step=f"use one of its own: {known}")
 
 
 def _summary(card: Card, chosen: Variant) -> str:
@@ -110,6 +114,9 @@ async def _tree(engine: Engine, variant_id: str) -> dict[str, Any]:
     return {
         "nodes": [NodeRow.of(node) for node in nodes],
         "attempts": [AttemptRow.of(attempt) for attempt in attempts[:MAX_ATTEMPTS]],
+        "attempts_left_out": left_out(
+            min(MAX_ATTEMPTS, len(attempts)), len(attempts), "get_node with an older attempt's id"
+        ),
     }
 
 

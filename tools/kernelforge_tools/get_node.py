@@ -6,46 +6,34 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.records import Json, Node, Verdict
+from kernelforge_engine.exchanges import Attempt
+from kernelforge_engine.records import Json, Node
 from kernelforge_tools.answer import Answer, View, call
-from kernelforge_tools.views import NodeRow
+from kernelforge_tools.lookups import ATTEMPT, attempt
+from kernelforge_tools.views import AttemptRow, NodeRow, VerdictDetail
+from kernelforge_tools.wording import meanings
 
 Section = Literal["source", "verdict", "timing", "lineage"]
 
 
-class VerdictDetail(View):
-    """A verdict with the evidence it rests on."""
-
-    status: str
-    reason: str
-    log: str | None = None
-    evidence: dict[str, Json]
-
-    @classmethod
-    def of(cls, verdict: Verdict) -> "VerdictDetail":
-        """The detail of a verdict."""
-        return cls(
-            status=verdict.status,
-            reason=verdict.reason,
-            log=verdict.log or None,
-            evidence=verdict.evidence,
-        )
-
-
 class NodeView(View):
-    """A node and the sections that were asked for."""
+    """A node and the sections that were asked for, or an attempt with all there is of it."""
 
-    node: NodeRow
+    node: NodeRow | None = None
+    attempt: AttemptRow | None = None
     variant_id: str
+    parent_id: str | None = None
     source: str | None = None
     verdict: VerdictDetail | None = None
     timing_evidence: dict[str, Json] | None = None
+    meaning: dict[str, str] | None = None
+    """What the terms in the timing evidence stand for."""
     lineage: list[NodeRow] | None = None
 
 
 async def get_node(
     ctx: Context[Engine],
-    node_id: str,
+    node_id: Annotated[str, Field(description="a node (n1) or an attempt (a1)")],
     sections: Annotated[
         tuple[Section, ...], Field(description="parts to add to the short form")
     ] = (),
@@ -53,10 +41,14 @@ async def get_node(
     """Show a node of a revision tree: who wrote it, its note, visits and timing.
 
     Sections add to that: source (the candidate file), verdict (how it was validated), timing (how
-    it was measured), lineage (its ancestors from eager down, with their timings and notes).
+    it was measured), lineage (its ancestors from eager down, with their timings and notes). The id
+    of an attempt (a1) is answered with its verdict, its whole log and its source.
     """
     engine = ctx.request_context.lifespan_context
+    if node_id.startswith(ATTEMPT):
+        return await _failed(engine, await attempt(engine, node_id))
     node = await engine.node(node_id)
+    timing = _evidence(node) if "timing" in sections else None
     return Answer(
         status="ok",
         summary=f"{node.id} of {node.variant_id} ({node.label}): {_outcome(node)}.",
@@ -65,7 +57,8 @@ async def get_node(
             variant_id=node.variant_id,
             source=await _source(engine, node) if "source" in sections else None,
             verdict=_verdict(node) if "verdict" in sections else None,
-            timing_evidence=_evidence(node) if "timing" in sections else None,
+            timing_evidence=timing,
+            meaning=meanings(timing) if timing else None,
             lineage=await _lineage(engine, node) if "lineage" in sections else None,
         ),
         next=[
@@ -73,6 +66,23 @@ async def get_node(
             if node.timing or node.source_digest is None
             else call("benchmark", node_id=node.id)
         ],
+    )
+
+
+async def _failed(engine: Engine, found: Attempt) -> Answer[NodeView]:
+    under = {"variant_id": found.variant_id, "parent_id": found.parent_id}
+    return Answer(
+        status="ok",
+        summary=f"{found.id} of {found.variant_id} is {found.verdict.status}: "
+        f"{found.verdict.reason}",
+        data=NodeView(
+            attempt=AttemptRow.of(found),
+            variant_id=found.variant_id,
+            parent_id=found.parent_id,
+            source=await engine.source(found.source_digest),
+            verdict=VerdictDetail.of(found.verdict),
+        ),
+        next=[call("compile_and_validate", source="(mended)", **under)],
     )
 
 

@@ -4,8 +4,20 @@ from mcp.server.mcpserver import Context
 
 from kernelforge_engine import codec
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.records import Json
+from kernelforge_engine.records import Capture, Json
 from kernelforge_tools.answer import Answer, View, call
+from kernelforge_tools.wording import counted, left_out
+
+SHOWN = 8
+
+
+class CaptureRow(View):
+    """A capture of the project."""
+
+    id: str
+    file: str
+    device: str
+    cards: int
 
 
 class StatusView(View):
@@ -16,6 +28,8 @@ class StatusView(View):
     torch_version: str
     devices: list[dict[str, Json]]
     captures: int
+    newest_captures: list[CaptureRow]
+    left_out: str | None = None
     variants: int
     nodes: int
     attempts: int
@@ -24,17 +38,34 @@ class StatusView(View):
 
 
 async def get_status(ctx: Context[Engine]) -> Answer[StatusView]:
-    """Say which devices kernels can be written for, and what the project holds so far.
+    """Say which devices kernels can be written for, and which captures the project holds.
 
     Call it first in an unknown environment: a device that is not usable says why.
     """
-    status = await ctx.request_context.lifespan_context.status()
+    engine = ctx.request_context.lifespan_context
+    status = await engine.status()
+    captures = (await engine.captures())[:SHOWN]
+    rows = [await _row(engine, capture) for capture in captures]
     usable = ", ".join(d.name for d in status.devices if d.usable) or "no device"
     return Answer(
         status="ok",
-        summary=f"{usable} usable; {status.captures} captures, {status.nodes} nodes.",
-        data=StatusView.model_validate(codec.dump(status)),
+        summary=f"{usable} usable; {counted(status.captures, 'capture')}, "
+        f"{counted(status.nodes, 'node')}.",
+        data=StatusView(
+            **codec.dump(status),
+            newest_captures=rows,
+            left_out=left_out(len(rows), status.captures, "list_cards(capture_id=...)"),
+        ),
         next=[
             call("list_cards") if status.captures else call("capture_model", entry="FILE.py"),
         ],
+    )
+
+
+async def _row(engine: Engine, capture: Capture) -> CaptureRow:
+    return CaptureRow(
+        id=capture.id,
+        file=capture.file,
+        device=capture.device,
+        cards=len(await engine.cards(capture.id)),
     )

@@ -9,6 +9,7 @@ from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import OptimizeRow
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.views import CardRow, rounded
+from kernelforge_tools.wording import counted
 
 
 class RankedCard(CardRow):
@@ -46,10 +47,16 @@ async def list_cards(
     shown = [_ranked(CardRow.of(card), best) for card in cards[offset : offset + limit]]
     return Answer(
         status="ok",
-        summary=f"Cards {offset + 1} to {offset + len(shown)} of {len(cards)} in {capture.id}.",
+        summary=_summary(capture.id, offset, len(shown), len(cards)),
         data=CardList(capture_id=capture.id, cards=shown, total=len(cards)),
         next=_next(shown, capture.id, offset + limit, limit, len(cards)),
     )
+
+
+def _summary(capture_id: str, offset: int, shown: int, total: int) -> str:
+    if not shown:
+        return f"{capture_id} has {counted(total, 'card')}; none from offset {offset} on."
+    return f"Cards {offset + 1} to {offset + shown} of {total} in {capture_id}."
 
 
 def _best_by_variant(rows: tuple[OptimizeRow, ...]) -> dict[str, OptimizeRow]:

@@ -1,6 +1,6 @@
 """The tool that chooses what to revise."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
@@ -24,22 +24,25 @@ class SelectionView(View):
     source: str | None = None
     tried: list[NodeRow]
     failed: list[AttemptRow]
+    left_out: str | None = None
 
 
 async def mcts_select(
     ctx: Context[Engine],
     variant_id: str,
     policy: Annotated[
-        str, Field(description="log (scale-free) or paper (the published rule, in milliseconds)")
+        Literal["log", "paper"],
+        Field(description="log (scale-free) or paper (the published rule, in milliseconds)"),
     ] = "log",
 ) -> Answer[SelectionView]:
     """Choose the node of a variant's revision tree to revise next, and lease it.
 
     Returns the parent with its source and timing, the children already tried (do not repeat them)
-    and the recent failures (avoid them). A parent without source is eager itself: write a first
-    version, or start from get_card(sections=["starting_points"]). Revise the parent with one idea
-    and submit it under the lease with compile_and_validate. The lease serves until a proposal
-    under it is valid, so a failed one can be mended; unused, it expires after half an hour.
+    and the recent failures with the log line that says most (avoid them). A parent without source
+    is eager itself: write a first version, or start from get_card(sections=["starting_points"]).
+    Revise the parent with one idea and submit it under the lease with compile_and_validate. The
+    lease serves until a proposal under it is valid, so a failed one can be mended; unused, it
+    expires after half an hour.
     """
     engine = ctx.request_context.lifespan_context
     selection = await engine.select(variant_id, holder=caller(ctx), policy=policy)
@@ -53,6 +56,7 @@ async def mcts_select(
             source=_shown(selection),
             tried=[NodeRow.of(n) for n in selection.children[-SHOWN:]],
             failed=[AttemptRow.of(a) for a in selection.failed[:SHOWN]],
+            left_out=_left_out(selection),
         ),
         next=[
             call(
@@ -71,6 +75,13 @@ def _summary(selection: Selection) -> str:
     what = "eager itself: write a first kernel" if selection.source is None else "revise its source"
     tried = f"{len(selection.children)} tried, {len(selection.failed)} failed below it"
     return f"{selection.lease.id} leases {parent.id}, {what}; {tried}."
+
+
+def _left_out(selection: Selection) -> str | None:
+    listed = (("tried", len(selection.children)), ("failed", len(selection.failed)))
+    parts = [f"{name}: showing {SHOWN} of {n}" for name, n in listed if n > SHOWN]
+    rest = 'get_card(card_id=..., variant_id=..., sections=["tree"]) for more'
+    return "; ".join([*parts, rest]) if parts else None
 
 
 def _shown(selection: Selection) -> str | None:

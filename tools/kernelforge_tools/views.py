@@ -2,9 +2,10 @@
 
 from kernelforge_engine.exchanges import Attempt, CastEntrySummary, CastSummary
 from kernelforge_engine.launch.describe import tensor_text
-from kernelforge_engine.records import Card, Json, Node, Timing, Variant
+from kernelforge_engine.records import Card, Json, Node, Timing, Variant, Verdict
 from kernelforge_tools.answer import View
 from kernelforge_tools.tensors import plain_arguments
+from kernelforge_tools.wording import first_error, meanings
 
 
 def rounded(value: float) -> float:
@@ -16,23 +17,27 @@ class TimingView(View):
     """A comparison with eager; speedup is eager over candidate, with its 99 % interval."""
 
     outcome: str
-    speedup: float
-    low: float
-    high: float
-    eager_us: float
-    candidate_us: float
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    eager_us: float | None = None
+    candidate_us: float | None = None
 
     @classmethod
     def of(cls, timing: Timing | CastEntrySummary) -> "TimingView":
-        """The numbers of a timing."""
+        """The numbers of a timing; a node that was exported untimed has none."""
         return cls(
             outcome=timing.outcome or "not timed",
-            speedup=rounded(timing.speedup),
-            low=rounded(timing.low),
-            high=rounded(timing.high),
-            eager_us=rounded(timing.eager_us),
-            candidate_us=rounded(timing.candidate_us),
+            speedup=_rounded(timing.speedup),
+            low=_rounded(timing.low),
+            high=_rounded(timing.high),
+            eager_us=_rounded(timing.eager_us),
+            candidate_us=_rounded(timing.candidate_us),
         )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else rounded(value)
 
 
 class VariantRow(View):
@@ -94,7 +99,7 @@ class CardRow(View):
             share=rounded(card.share),
             headroom=rounded(card.headroom),
             variants=len(card.variants),
-            targets=[v.id for v in card.variants if v.target][:4],
+            targets=[v.id for v in card.variants if v.target],
         )
 
 
@@ -129,6 +134,8 @@ class AttemptRow(View):
     id: str
     status: str
     reason: str
+    error: str | None = None
+    """The log line that says most."""
     note: str | None = None
 
     @classmethod
@@ -138,7 +145,30 @@ class AttemptRow(View):
             id=attempt.id,
             status=attempt.verdict.status,
             reason=attempt.verdict.reason,
+            error=first_error(attempt.verdict.log),
             note=attempt.note or None,
+        )
+
+
+class VerdictDetail(View):
+    """A verdict with the evidence it rests on: draws, rules and ratios, never values."""
+
+    status: str
+    reason: str
+    log: str | None = None
+    evidence: dict[str, Json]
+    meaning: dict[str, str] | None = None
+    """What the terms in the evidence stand for."""
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> "VerdictDetail":
+        """The detail of a verdict."""
+        return cls(
+            status=verdict.status,
+            reason=verdict.reason,
+            log=verdict.log or None,
+            evidence=verdict.evidence,
+            meaning=meanings(verdict.evidence) or None,
         )
 
 

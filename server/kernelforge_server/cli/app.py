@@ -12,19 +12,21 @@ from kernelforge_server.cli.export import export
 from kernelforge_server.cli.mcp import mcp
 from kernelforge_server.cli.measure import measure
 from kernelforge_server.cli.optimize import optimize
+from kernelforge_server.cli.plain import PlainCommand, PlainGroup
 from kernelforge_server.cli.tree import tree
 
 app = typer.Typer(
     name="kernelforge",
+    cls=PlainGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
     help="Make a real PyTorch model faster, safely: capture it, revise kernels, export winners.",
-    epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 nothing was faster.",
+    epilog="Exit codes: 0 done, 1 failed, 2 not possible as written, 3 nothing was faster.",
 )
 
 for command in (
     demo, capture, cards, optimize, evaluate, tree, export, measure, mcp, doctor,
 ):  # fmt: skip
-    app.command()(command)
+    app.command(cls=PlainCommand)(command)
 app.add_typer(cast, name="cast")

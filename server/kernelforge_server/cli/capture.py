@@ -14,6 +14,7 @@ from kernelforge_server.cli.session import Session
 from kernelforge_server.cli.tables import cards_table, microseconds
 from kernelforge_tools.entries import capture_request
 from kernelforge_tools.views import CardRow
+from kernelforge_tools.wording import counted
 
 
 def capture(
@@ -37,13 +38,14 @@ def capture(
         rows = [CardRow.of(card).model_dump() for card in cards]
         session.emit({"capture": codec.dump(made), "cards": rows})
         return
-    session.console.print(capture_line(made, cards))
-    session.console.print(cards_table(cards))
+    session.show(capture_line(made, cards))
+    session.show(cards_table(cards))
 
 
 def capture_line(made: Capture, cards: tuple[Card, ...]) -> str:
     """What a capture found, in one line."""
     return (
-        f"{made.id}: {made.calls} calls of {len(cards)} operators on {made.device_name}; the model "
-        f"takes {microseconds(made.wall_us)}, its operators {microseconds(made.busy_us)}."
+        f"{made.id}: {counted(made.calls, 'call')} of {counted(len(cards), 'operator')} on "
+        f"{made.device_name}; the model takes {microseconds(made.wall_us)}, its operators "
+        f"{microseconds(made.busy_us)}."
     )

@@ -22,7 +22,7 @@ def cards(
     if as_json:
         session.emit({"capture_id": made.id, "cards": [_document(card) for card in found]})
     else:
-        session.console.print(cards_table(found))
+        session.show(cards_table(found))
 
 
 def _document(card: Card) -> dict[str, object]:

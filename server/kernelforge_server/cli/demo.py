@@ -18,15 +18,26 @@ from kernelforge_engine.exchanges import (
 )
 from kernelforge_engine.records import Capture, Card, Outcome
 from kernelforge_server.cli.capture import capture_line
-from kernelforge_server.cli.measure import fallback_lines
-from kernelforge_server.cli.optimize import DEFAULT_BUDGET, BudgetOption, report_line
-from kernelforge_server.cli.options import JsonOption, ProjectOption
+from kernelforge_server.cli.measure import measurement_document
+from kernelforge_server.cli.optimize import DEFAULT_BUDGET, BudgetOption, show_report
+from kernelforge_server.cli.options import JsonOption
 from kernelforge_server.cli.session import NOTHING_FASTER, Session
-from kernelforge_server.cli.tables import measurement_table, report_table
+from kernelforge_server.cli.tables import call_lines, load_text, measurement_table
 from kernelforge_tools.entries import absolute
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FOLDER = Path(".demo")
+
+
+DemoProjectOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        metavar="DIR",
+        help=f"Project folder. Default: ./{FOLDER}.",
+        show_default=False,
+    ),
+]
 
 
 class DemoDevice(StrEnum):
@@ -53,7 +64,7 @@ class Demo:
 def demo(
     device: Annotated[DemoDevice, typer.Option(help="Where the model runs.")] = DemoDevice.CPU,
     budget: BudgetOption = DEFAULT_BUDGET,
-    project: ProjectOption = None,
+    project: DemoProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Capture a bundled model, optimize it, export a cast and measure the model with it."""
@@ -61,7 +72,7 @@ def demo(
     session = Session(project=folder, as_json=as_json)
     file = EXAMPLES / EXAMPLE[device]
     if not as_json:
-        session.console.print(f"Model: {file}\nProject: {folder}")
+        session.show(f"Model: {file}\nProject: {folder}")
 
     async def work(engine: Engine) -> Demo:
         return await _demo(engine, session, file, device, budget)
@@ -76,20 +87,20 @@ def demo(
 
 
 async def _demo(engine: Engine, session: Session, file: Path, device: str, budget: int) -> Demo:
-    with session.progress("capture ") as notice:
+    with session.progress("capture ", steps=True) as notice:
         capture = await engine.capture(CaptureRequest(file=file, device=device), notice)
     cards = await engine.cards(capture.id)
-    with session.progress("optimize") as notice:
+    with session.progress("optimize", steps=True) as notice:
         report = await engine.optimize(capture.id, budget=budget, notice=notice)
     if not report.faster:
         return Demo(capture=capture, cards=cards, report=report)
     path = absolute(session.project or FOLDER) / f"{file.stem}.cast"
     winners = [row.node_id for row in report.rows if row.outcome == Outcome.FASTER]
-    with session.progress("export  "):
+    with session.progress("export  ", steps=True):
         cast = await engine.export(
             path, node_ids=tuple(node for node in winners if node), overwrite=True
         )
-    with session.progress("measure ") as notice:
+    with session.progress("measure ", steps=True) as notice:
         measurement = await engine.measure(
             MeasureRequest(file=file, cast=path, device=device), notice
         )
@@ -101,19 +112,17 @@ def _document(done: Demo) -> dict[str, object]:
         "capture": codec.dump(done.capture),
         "report": codec.dump(done.report),
         "cast": codec.dump(done.cast) if done.cast else None,
-        "measurement": codec.dump(done.measurement) if done.measurement else None,
+        "measurement": measurement_document(done.measurement) if done.measurement else None,
     }
 
 
 def _show(session: Session, done: Demo) -> None:
-    console = session.console
-    console.print(capture_line(done.capture, done.cards))
-    console.print(report_table(done.report))
-    console.print(report_line(done.report))
+    session.show(capture_line(done.capture, done.cards))
+    show_report(session, done.report)
     if done.cast is None or done.measurement is None:
-        console.print("Nothing was faster than eager on this machine, so nothing was exported.")
+        session.show("Nothing was faster than eager on this machine, so nothing was exported.")
         return
-    console.print(measurement_table(done.measurement))
-    for line in fallback_lines(done.measurement):
-        console.print(line, style="dim")
-    console.print(f"\nCast: {done.cast.path}\nTo use it:\n\n{done.cast.load}")
+    session.show(measurement_table(done.measurement))
+    for line in call_lines(done.measurement):
+        session.show(line, style="dim")
+    session.show(f"\nCast: {done.cast.path}\nTo use it:\n\n{load_text(done.cast)}")

@@ -3,14 +3,14 @@
 import platform
 
 import typer
-from rich.table import Table
 
 from kernelforge_engine import codec
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import EngineStatus
 from kernelforge_server.cli.options import JsonOption, ProjectOption
 from kernelforge_server.cli.session import Session
-from kernelforge_server.cli.tables import GOOD, table
+from kernelforge_server.cli.sheet import Sheet
+from kernelforge_server.cli.tables import GOOD
 
 
 def doctor(project: ProjectOption = None, as_json: JsonOption = False) -> None:
@@ -25,17 +25,17 @@ def doctor(project: ProjectOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         session.emit({**codec.dump(status), "python_version": platform.python_version()})
     else:
-        session.console.print(
+        session.show(
             f"Kernel Forge {status.version}, Python {platform.python_version()}, torch "
             f"{status.torch_version}, project {status.project}"
         )
-        session.console.print(_devices(status))
+        session.show(_devices(status))
     if not any(device.usable for device in status.devices):
         raise typer.Exit(1)
 
 
-def _devices(status: EngineStatus) -> Table:
-    made = table("backend", "device", "usable", "detail")
+def _devices(status: EngineStatus) -> Sheet:
+    made = Sheet("backend", "~device", "usable", "!detail")
     for device in status.devices:
         made.add_row(
             device.backend,

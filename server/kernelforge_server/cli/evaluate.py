@@ -1,7 +1,7 @@
 """`kernelforge evaluate`: judge and time candidates from files."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +10,12 @@ import typer
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import FileMissing, MeasurementFailed
 from kernelforge_engine.exchanges import Notice, Proposal
-from kernelforge_engine.records import Outcome, Status, Timing
+from kernelforge_engine.records import Json, Outcome, Status, Timing
 from kernelforge_server.cli.options import JsonOption, ProjectOption, VariantOption
 from kernelforge_server.cli.session import NOTHING_FASTER, Session
 from kernelforge_server.cli.tables import GOOD, interval, microseconds
+from kernelforge_tools.lookups import known_node
+from kernelforge_tools.wording import evidence_text, meanings, shortened
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +25,10 @@ class Evaluation:
     file: str
     status: Status
     reason: str
+    log: str = ""
+    evidence: dict[str, Json] = field(default_factory=dict)
     node_id: str | None = None
+    known: bool = False
     timing: Timing | None = None
     measured: bool = True
 
@@ -39,6 +44,7 @@ class Evaluation:
             "file": self.file,
             "status": self.status,
             "reason": self.reason,
+            "log": self.log,
             "node_id": self.node_id,
             "timing": timing,
         }
@@ -84,18 +90,24 @@ def _proposal(file: Path, variant_id: str, parent_id: str | None) -> Proposal:
 
 
 async def _evaluation(engine: Engine, file: str, proposal: Proposal, notice: Notice) -> Evaluation:
+    known = await known_node(engine, proposal)
     submission = await engine.submit(proposal, notice)
-    status, reason = submission.verdict.status, submission.verdict.reason
-    if submission.node is None:
-        return Evaluation(file=file, status=status, reason=reason)
-    node_id = submission.node.id
+    verdict, node = submission.verdict, submission.node
+    found = Evaluation(
+        file=file,
+        status=verdict.status,
+        reason=verdict.reason,
+        log=verdict.log,
+        evidence=verdict.evidence,
+        node_id=node.id if node else None,
+        known=known is not None,
+    )
+    if node is None:
+        return found
     try:
-        node = await engine.benchmark(node_id, notice)
+        return replace(found, timing=(await engine.benchmark(node.id, notice)).timing)
     except MeasurementFailed as error:
-        return Evaluation(
-            file=file, status=status, reason=str(error), node_id=node_id, measured=False
-        )
-    return Evaluation(file=file, status=status, reason=reason, node_id=node_id, timing=node.timing)
+        return replace(found, reason=str(error), measured=False)
 
 
 def _show_json(session: Session) -> Callable[[Evaluation], None]:
@@ -113,6 +125,21 @@ def _show_line(session: Session) -> Callable[[Evaluation], None]:
             )
         else:
             line += f". {evaluation.reason}"
-        session.console.print(line, style=GOOD if evaluation.faster else None)
+        if evaluation.known:
+            line += f". This very source was node {evaluation.node_id} already"
+        session.show(line, style=GOOD if evaluation.faster else None)
+        for detail in _details(evaluation):
+            session.show(detail, style="dim")
 
     return show
+
+
+def _details(evaluation: Evaluation) -> list[str]:
+    """What the author of a candidate that is not valid wants to know."""
+    if evaluation.status == Status.VALID:
+        return []
+    log = shortened(evaluation.log, "--json")
+    facts = evidence_text(evaluation.evidence)
+    terms = [f"{name}: {text}" for name, text in meanings(evaluation.evidence).items()]
+    lines = [*(log.splitlines() if log else []), *([f"evidence: {facts}"] if facts else []), *terms]
+    return [f"  {line}" for line in lines]

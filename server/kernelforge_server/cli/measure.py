@@ -16,7 +16,7 @@ from kernelforge_server.cli.options import (
     ProjectOption,
 )
 from kernelforge_server.cli.session import Session
-from kernelforge_server.cli.tables import measurement_table
+from kernelforge_server.cli.tables import call_lines, measurement_table, outcome
 from kernelforge_tools.entries import absolute, split_entry
 
 
@@ -41,17 +41,13 @@ def measure(
 
     measured = session.run(work)
     if as_json:
-        session.emit(codec.dump(measured))
+        session.emit(measurement_document(measured))
         return
-    session.console.print(measurement_table(measured))
-    for line in fallback_lines(measured):
-        session.console.print(line)
+    session.show(measurement_table(measured))
+    for line in call_lines(measured):
+        session.show(line)
 
 
-def fallback_lines(measured: Measurement) -> list[str]:
-    """Which calls stayed eager, and why."""
-    return [
-        f"eager: {operator}, {count} calls: {reason}"
-        for operator, reasons in measured.fallbacks.items()
-        for reason, count in reasons.items()
-    ]
+def measurement_document(measured: Measurement) -> dict[str, object]:
+    """A measurement with its verdict in a word, as JSON values."""
+    return {**codec.dump(measured), "outcome": outcome(measured)}

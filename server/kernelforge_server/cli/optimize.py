@@ -10,7 +10,8 @@ from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import OptimizeReport
 from kernelforge_server.cli.options import CaptureOption, JsonOption, ProjectOption
 from kernelforge_server.cli.session import NOTHING_FASTER, Session
-from kernelforge_server.cli.tables import report_table
+from kernelforge_server.cli.tables import left_line, report_table
+from kernelforge_tools.wording import counted
 
 BudgetOption = Annotated[int, typer.Option(min=1, help="Proposals in all.")]
 DEFAULT_BUDGET = 24
@@ -26,23 +27,31 @@ def optimize(
     session = Session(project=project, as_json=as_json)
 
     async def work(engine: Engine) -> OptimizeReport:
-        with session.progress("optimize") as notice:
+        with session.progress("optimize", steps=True) as notice:
             return await engine.optimize(capture_id, budget=budget, notice=notice)
 
     report = session.run(work)
     if as_json:
         session.emit(codec.dump(report))
     else:
-        session.console.print(report_table(report))
-        session.console.print(report_line(report))
+        show_report(session, report)
     if not report.faster:
         raise typer.Exit(NOTHING_FASTER)
+
+
+def show_report(session: Session, report: OptimizeReport) -> None:
+    """The best of every variant, and what a run did."""
+    session.show(report_table(report))
+    if left := left_line(report):
+        session.show(left, style="dim")
+    session.show(report_line(report))
 
 
 def report_line(report: OptimizeReport) -> str:
     """What a run did, in one line."""
     refused = ", ".join(f"{count} {status}" for status, count in report.refused.items())
-    line = f"{report.proposals} proposals: {report.valid} valid, {report.faster} faster than eager"
+    line = f"{counted(report.proposals, 'proposal')}: {report.valid} valid, "
+    line += f"{report.faster} faster than eager"
     line += f", refused: {refused}." if refused else "."
     if report.verdict_seconds:
         line += (

@@ -15,7 +15,7 @@ ProjectOption = Annotated[
     ),
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on standard output.")
+    bool, typer.Option("--json", metavar="", help="Print one JSON document on standard output.")
 ]
 DeviceOption = Annotated[str, typer.Option(metavar="cpu|cuda|cuda:N", help="Where the model runs.")]
 EntryArgument = Annotated[

@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar
 
 import anyio
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kernelforge_engine.engine import Engine
@@ -22,7 +22,9 @@ from kernelforge_server import settings
 T = TypeVar("T")
 
 NOTHING_FASTER = 3
-PIPE_COLUMNS = 200
+INTERRUPTED = 130
+PIPE_COLUMNS = 1000
+STOPPED = "stopped; what was filed is kept"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,9 @@ class Session:
             return anyio.run(self._with_engine, work)
         except KernelForgeError as error:
             self.fail(error)
+        except KeyboardInterrupt:
+            self._say(STOPPED)
+            raise typer.Exit(INTERRUPTED) from None
 
     async def _with_engine(self, work: Callable[[Engine], Awaitable[T]]) -> T:
         # An error is carried out of the engine's context as a value: raised inside, its task group
@@ -54,25 +59,30 @@ class Session:
 
     def fail(self, error: KernelForgeError) -> NoReturn:
         """Say what went wrong and what to do, and end with the error's exit code."""
-        if self.as_json:
-            self.emit({"error": str(error)})
-        else:
-            typer.echo(f"kernelforge: {error}", err=True)
+        self._say(str(error))
         raise typer.Exit(error.exit_code)
+
+    def _say(self, why: str) -> None:
+        if self.as_json:
+            self.emit({"error": why})
+        else:
+            typer.echo(f"kernelforge: {why}", err=True)
 
     def emit(self, document: object) -> None:
         """Print one JSON document on a line of its own."""
         typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
 
-    @property
-    def console(self) -> Console:
-        """Where people read: as wide as the terminal, and wide enough for any table in a pipe."""
+    def show(self, what: RenderableType, style: str | None = None) -> None:
+        """Print for people: tables as wide as the terminal or as they like in a pipe, and text that
+        nothing breaks, so that it can be copied."""
         width = None if sys.stdout.isatty() else PIPE_COLUMNS
-        return Console(width=width, markup=False, highlight=False)
+        console = Console(width=width, markup=False, highlight=False)
+        console.print(what, style=style, soft_wrap=True)
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Notice]:
-        """A bar on standard error, if that is a terminal, that follows one piece of work."""
+    def progress(self, title: str, *, steps: bool = False) -> Iterator[Notice]:
+        """A bar on standard error, if that is a terminal, that follows one piece of work; with
+        `steps`, a line for every step of it if it is none."""
         columns = (
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -80,6 +90,9 @@ class Session:
             TextColumn("{task.fields[text]}", style="dim"),
         )
         console = Console(stderr=True)
+        plain = steps and not console.is_terminal
+        if plain:
+            typer.echo(title.strip(), err=True)
         with Progress(
             *columns, console=console, transient=True, disable=not console.is_terminal
         ) as bar:
@@ -87,5 +100,7 @@ class Session:
 
             def notice(step: Step) -> None:
                 bar.update(task, completed=step.done, total=step.total or None, text=step.text)
+                if plain:
+                    typer.echo(f"{title.strip()} {step.done}/{step.total}: {step.text}", err=True)
 
             yield notice

@@ -2,31 +2,14 @@
 
 from collections.abc import Iterable
 
-from rich.table import Table
-
-from kernelforge_engine.exchanges import CastSummary, Measurement, OptimizeReport
+from kernelforge_engine.exchanges import CastSummary, Measurement, OptimizeReport, OptimizeRow
 from kernelforge_engine.launch.describe import tensor_text
 from kernelforge_engine.records import Card, Outcome
+from kernelforge_server.cli.sheet import Sheet
+from kernelforge_tools.wording import FALLBACKS, counted
 
 GOOD = "green"
-CUT_COLUMNS = 56
 MENTIONED_SHARE = 0.01
-
-
-def table(*columns: str) -> Table:
-    """A table without a frame; `>name` is aligned to the right, `<name` is cut when too long."""
-    made = Table(box=None, pad_edge=False)
-    for column in columns:
-        right, cut = column.startswith(">"), column.startswith("<")
-        made.add_column(
-            column.lstrip("<>"),
-            justify="right" if right else "left",
-            no_wrap=right or cut,
-            header_style="dim",
-            overflow="ellipsis" if cut else "fold",
-            max_width=CUT_COLUMNS if cut else None,
-        )
-    return made
 
 
 def microseconds(value: float | None) -> str:
@@ -45,10 +28,10 @@ def interval(speedup: float | None, low: float | None, high: float | None) -> st
     return f"{speedup:.2f}x ({low:.2f} to {high:.2f})"
 
 
-def cards_table(cards: Iterable[Card]) -> Table:
+def cards_table(cards: Iterable[Card]) -> Sheet:
     """Operators by share, each with its variants."""
-    made = table("card", "operator", "variant", "<inputs", ">calls", ">eager", ">share",
-                 ">head-room", "target")  # fmt: skip
+    made = Sheet("card", "~operator", "variant", "<inputs", ">calls", ">eager", ">share",
+                 ">head-room", "!target")  # fmt: skip
     for card in cards:
         for variant in card.variants:
             made.add_row(
@@ -66,15 +49,16 @@ def cards_table(cards: Iterable[Card]) -> Table:
     return made
 
 
-def report_table(report: OptimizeReport) -> Table:
+def report_table(report: OptimizeReport) -> Sheet:
     """The best of every variant that was tried or takes time worth mentioning."""
-    shown = [r for r in report.rows if r.node_id or r.share >= MENTIONED_SHARE]
-    made = table("operator", "<variant", ">calls", ">share", ">eager", ">kernel",
-                 ">speed-up (99 %)", "outcome", "label")  # fmt: skip
+    shown = [r for r in report.rows if _mentioned(r)]
+    made = Sheet("variant", "~operator", "<call", ">calls", ">share", ">eager", ">kernel",
+                 ">speed-up (99 %)", "~outcome", "-label")  # fmt: skip
     for row in shown:
         made.add_row(
+            row.variant_id,
             row.operator,
-            f"{row.variant_id} {row.variant}",
+            row.variant,
             str(row.calls),
             f"{row.share:.1%}",
             microseconds(row.eager_us),
@@ -84,31 +68,60 @@ def report_table(report: OptimizeReport) -> Table:
             row.label or "-",
             style=GOOD if row.outcome == Outcome.FASTER else None,
         )
-    if left := len(report.rows) - len(shown):
-        made.add_row("...", f"{left} more variants, each below {MENTIONED_SHARE:.0%}", style="dim")
     return made
 
 
-def measurement_table(measured: Measurement) -> Table:
+def left_line(report: OptimizeReport) -> str | None:
+    """What the table of a report leaves out."""
+    left = sum(1 for r in report.rows if not _mentioned(r))
+    if not left:
+        return None
+    return f"Not shown: {counted(left, 'variant')} without a kernel, below {MENTIONED_SHARE:.0%}."
+
+
+def _mentioned(row: OptimizeRow) -> bool:
+    return row.node_id is not None or row.share >= MENTIONED_SHARE
+
+
+def measurement_table(measured: Measurement) -> Sheet:
     """The whole model before and after."""
-    made = table("whole model", ">original", ">with cast", ">speed-up (99 %)",
-                 ">largest difference", ">relative", ">kernel calls")  # fmt: skip
+    made = Sheet("outcome", ">original", ">with cast", ">speed-up (99 %)",
+                 ">largest difference", ">relative")  # fmt: skip
     made.add_row(
-        "latency",
+        outcome(measured),
         microseconds(measured.original_us),
         microseconds(measured.patched_us),
         interval(measured.speedup, measured.low, measured.high),
         f"{measured.max_abs:.2g}",
         f"{measured.max_relative:.2g}",
-        str(measured.hits),
     )
     return made
 
 
-def cast_table(cast: CastSummary) -> Table:
+def outcome(measured: Measurement) -> str:
+    """What the interval of a measurement says about the whole model."""
+    if measured.low > 1:
+        return "faster"
+    return "slower" if measured.high < 1 else "no clear difference"
+
+
+def call_lines(measured: Measurement) -> list[str]:
+    """How many calls ran a kernel, and which stayed eager for what reason."""
+    return [
+        f"Over all runs with the cast, warm-up included: {counted(measured.hits, 'call')} ran a "
+        "kernel.",
+        *(
+            f"Stayed eager: {operator}, {counted(count, 'call')}: {FALLBACKS.get(reason, reason)}."
+            for operator, reasons in measured.fallbacks.items()
+            for reason, count in reasons.items()
+        ),
+    ]
+
+
+def cast_table(cast: CastSummary) -> Sheet:
     """What a cast holds."""
-    made = table("node", "operator", "<variant", ">share", ">eager", ">kernel",
-                 ">speed-up (99 %)", "label")  # fmt: skip
+    made = Sheet("node", "~operator", "<call", ">share", ">eager", ">kernel",
+                 ">speed-up (99 %)", "-label")  # fmt: skip
     for entry in cast.entries:
         made.add_row(
             entry.node_id,
@@ -121,3 +134,13 @@ def cast_table(cast: CastSummary) -> Table:
             entry.label,
         )
     return made
+
+
+def load_text(cast: CastSummary) -> str:
+    """The code that loads a cast, every comment on a line of its own, ready to be copied."""
+    lines = []
+    for line in cast.load.splitlines():
+        code, mark, comment = line.partition("  # ")
+        lines += [f"# {part}" for part in comment.split("; ")] if mark else []
+        lines.append(code)
+    return "\n".join(lines)

@@ -10,6 +10,7 @@ from kernelforge_server.cli.options import JsonOption, ProjectOption, VariantOpt
 from kernelforge_server.cli.session import Session
 from kernelforge_server.cli.tables import GOOD, interval, microseconds
 from kernelforge_tools.views import AttemptRow, NodeRow
+from kernelforge_tools.wording import counted, first_error
 
 
 def tree(
@@ -32,22 +33,25 @@ def tree(
             }
         )
     else:
-        session.console.print(_drawn(variant, nodes, attempts))
+        session.show(_drawn(variant, nodes, attempts))
 
 
 def _drawn(variant: str, nodes: tuple[Node, ...], attempts: tuple[Attempt, ...]) -> Tree:
-    drawing = Tree(f"{variant}: {len(nodes)} nodes, {len(attempts)} failed proposals")
+    failed = counted(len(attempts), "failed proposal")
+    drawing = Tree(f"{variant}: {counted(len(nodes), 'node')}, {failed}")
     branches: dict[str | None, Tree] = {None: drawing}
     for node in nodes:
         branches[node.id] = branches[node.parent_id].add(_line(node))
     for attempt in attempts:
         text = f"{attempt.id} {attempt.verdict.status}: {attempt.verdict.reason}"
-        branches[attempt.parent_id].add(Text(text, style="dim"))
+        branch = branches[attempt.parent_id].add(Text(text, style="dim"))
+        if error := first_error(attempt.verdict.log):
+            branch.add(Text(error, style="dim"))
     return drawing
 
 
 def _line(node: Node) -> Text:
-    parts = [node.id, node.label, f"{node.visits} visits"]
+    parts = [node.id, node.label, counted(node.visits, "visit")]
     if timing := node.timing:
         parts += [
             timing.outcome,

@@ -9,7 +9,7 @@ args = [
     "i64:plane", "f32:eps"
 ]
 */
-$prelude
+$narrow$prelude
 
 extern "C" void batch_norm(const T* input, const P* w, const P* b, const P* mean, const P* var,
                            T* output, i64 images, i64 channels, i64 plane, float eps) {

@@ -11,7 +11,7 @@ args = [
 [workspace.ws0]
 bytes = "4 * channels"
 */
-$prelude
+$narrow$prelude
 
 FN vf normal(vf x, vf mean, vf gain, vf bias) { return (x - mean) * gain + bias; }
 

@@ -5,6 +5,6 @@ FN vf load(const bf16* p) {
 FN void store(bf16* p, vf v) {
     vu u = (vu)v;
     vu even = (u + 0x7fff + ((u >> 16) & 1)) >> 16;  // round to nearest, ties to even
-    vh h = __builtin_convertvector(v == v ? even : u >> 16 | 0x40, vh);
+    vh h = __builtin_convertvector(v == v ? even : vu{} + 0x7fc0, vh);
     __builtin_memcpy(p, &h, sizeof h);
 }

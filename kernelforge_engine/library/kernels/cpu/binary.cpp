@@ -3,7 +3,7 @@
 kernel = "binary"
 args = ["in0", "in1", "out0", "i64:in0.numel"$args]
 */
-$prelude
+$narrow$prelude
 FN vf apply(vf a, vf b$params) { return $expression; }
 
 extern "C" void binary(const T* a, const T* b, T* y, i64 n$params) {

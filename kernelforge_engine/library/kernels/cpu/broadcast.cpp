@@ -7,7 +7,7 @@ inner = "$inner"
 kernel = "broadcast"
 args = ["$big", "$small", "out0", "i64:outer", "i64:middle", "i64:inner"$args]
 */
-$prelude
+$narrow$prelude
 FN vf apply(vf a, vf b$params) { return $expression; }
 FN vf both(vf big, vf small$params) { return $call; }
 

@@ -1,5 +1,5 @@
 FN vf ldexp_(vf p, vf n) {
-#if defined(__AVX512F__)
+#if W == 16
     return (vf)__builtin_ia32_scalefps512_mask(p, n, p, -1, 4);
 #else
     vi e = __builtin_convertvector(n, vi), half = e >> 1;  // two steps reach the subnormals

@@ -1,9 +1,16 @@
 struct f16 { u16 bits; };
-#if defined(__AVX512F__)
+#if W == 16
 typedef short vs __attribute__((vector_size(2 * W)));
 FN vf load(const f16* p) { return (vf)__builtin_ia32_vcvtph2ps512_mask(read<vs>(p), vf{}, -1, 4); }
 FN void store(f16* p, vf v) {
     vs h = (vs)__builtin_ia32_vcvtps2ph512_mask(v, 0, vs{}, -1);
+    __builtin_memcpy(p, &h, sizeof h);
+}
+#elif W == 8 && defined(__F16C__)
+typedef short vs __attribute__((vector_size(2 * W)));
+FN vf load(const f16* p) { return (vf)__builtin_ia32_vcvtph2ps256(read<vs>(p)); }
+FN void store(f16* p, vf v) {
+    vs h = (vs)__builtin_ia32_vcvtps2ph256(v, 0);
     __builtin_memcpy(p, &h, sizeof h);
 }
 #else

@@ -1,4 +1,4 @@
-#if defined(__AVX512F__)
+#if W == 16
 // Phi(-t) around t = 0.375 j, a polynomial of degree 5 for each j: minimax fits made here, 5.3e-9.
 static const float GELU[6][16] = {
     {-0.009732428f, -0.0066482979f, 0.00019349896f, 0.0052609383f, 0.005807383f, 0.0032305026f,

@@ -6,7 +6,7 @@ cols = "in0.numel / rows"
 kernel = "row_mean"
 args = ["in0", "out0", "i64:rows", "i64:cols"]
 */
-$prelude
+$narrow$prelude
 // Floats within a block of the row, doubles across blocks.
 FN double total(const T* x, i64 n) {
     constexpr i64 BLOCK = 4096;

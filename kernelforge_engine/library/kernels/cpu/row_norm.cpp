@@ -6,7 +6,7 @@ rows = "in0.numel / cols"
 kernel = "row_norm"
 args = ["in0", "$weight", "$bias", "out0", "i64:rows", "i64:cols", "f32:$eps"]
 */
-$prelude
+$narrow$prelude
 
 FN vf total(const vf* v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 

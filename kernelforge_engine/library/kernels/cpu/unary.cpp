@@ -3,7 +3,7 @@
 kernel = "unary"
 args = ["in0", "out0", "i64:in0.numel"$args]
 */
-$prelude
+$narrow$prelude
 FN vf apply(vf x$params) { return $expression; }
 
 extern "C" void unary(const T* x, U* y, i64 n$params) {

@@ -3,6 +3,6 @@
 struct Affine { float mean, gain, shift; };
 FN float normal(float x, Affine a) { return (x - a.mean) * a.gain + a.shift; }
 FN Affine channel(const P* w, const P* b, const P* mean, const P* var, int c, float eps) {
-    float gain = 1.0f / sqrtf(widen(var[c]) + eps);
+    float gain = __frsqrt_rn(widen(var[c]) + eps);
     return {widen(mean[c]), WEIGHT ? gain * widen(w[c]) : gain, BIAS ? widen(b[c]) : 0.0f};
 }

@@ -4,7 +4,7 @@ groups = "in0.shape[0] * num_groups"
 size = "in0.numel / groups"
 plane = "in0.numel / (in0.shape[0] * in0.shape[1])"
 fits = "max(0, 1 - plane % $vec)"
-chunks = "min(64, ceil_div(size, $tile))"
+chunks = "min(128, ceil_div(size, $tile))"
 span = "ceil_div(ceil_div(size, $vec), chunks) * $vec"
 tiles = "ceil_div(size, $tile)"
 [workspace.ws0]
@@ -71,6 +71,7 @@ extern "C" __global__ void __launch_bounds__(256)
 extern "C" __global__ void __launch_bounds__(256)
     normalise(const T* x, const P* w, const P* b, T* y, const float2* part, int size, int chunks,
               int span, int tiles, int plane, int num_groups, float eps) {
+    __shared__ float2 found;
     int block = gridDim.x - 1 - blockIdx.x, group = block / tiles;
     int first = block % tiles * TILE + threadIdx.x * VEC;
     int channel = group % num_groups * (size / plane);
@@ -80,8 +81,12 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
     for (int k = 0; k < DEEP; k++)
         if (first + k * STEP < size) raw[k].load(x + first + k * STEP);
-    Moments all = warp_gather(part + group * chunks, chunks, span, size);
-    float scale = 1.0f / sqrtf(all.square / size + eps);
+    if (threadIdx.x < 32) {
+        Moments all = warp_gather(part + group * chunks, chunks, span, size);
+        if (threadIdx.x == 0) found = {all.mean, 1.0f / sqrtf(all.square / size + eps)};
+    }
+    __syncthreads();
+    float mean = found.x, scale = found.y;
 #pragma unroll
     for (int k = 0; k < DEEP; k++) {
         int i = first + k * STEP;
@@ -91,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(256)
         float v[VEC];
         raw[k].open(v);
 #pragma unroll
-        for (int j = 0; j < VEC; j++) v[j] = (v[j] - all.mean) * gain + shift;
+        for (int j = 0; j < VEC; j++) v[j] = (v[j] - mean) * gain + shift;
         store<VEC>(y + i, v);
     }
 }

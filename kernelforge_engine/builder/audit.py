@@ -1,0 +1,123 @@
+"""What a built cpu candidate may contain: imported functions, libraries, instructions.
+
+The sandbox decides what a candidate can do; this decides what it can ask for at all, so that a
+candidate that wants more than to compute is refused with words, before it is ever loaded.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from kernelforge_engine import codec
+from kernelforge_engine.builder import elf, mangling
+
+MATHS = (
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 "
+    "exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp gamma hypot ilogb j0 j1 jn ldexp lgamma "
+    "llrint llround log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter nexttoward "
+    "pow pow10 remainder remquo rint round roundeven scalb scalbln scalbn significand sin sincos "
+    "sinh sqrt tan tanh tgamma trunc y0 y1 yn __finite __fpclassify __isinf __isnan __signbit "
+    "cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog clog10 conj cpow "
+    "cproj creal csin csinh csqrt ctan ctanh"
+)
+PLAIN = (
+    "memcpy memmove memset memcmp memchr strlen strcmp __memcpy_chk __memmove_chk __memset_chk "
+    "malloc calloc realloc free aligned_alloc posix_memalign qsort bsearch abs labs llabs "
+    "abort __assert_fail __stack_chk_fail __chk_fail __tls_get_addr __libc_single_threaded "
+    "lgamma_r lgammaf_r lgammal_r __gmon_start__ __dynamic_cast __gxx_personality_v0 "
+    "__gcc_personality_v0 __cpu_model __cpu_indicator_init"
+)
+ERRORS = (
+    "exception bad_exception bad_alloc bad_array_new_length bad_cast bad_typeid logic_error "
+    "domain_error invalid_argument length_error out_of_range runtime_error range_error "
+    "overflow_error underflow_error"
+)
+ARITHMETIC = (  # of libgcc, on types that the processor has no instructions for
+    "abs add ashl ashr bswap clrsb clz cmp ctz div divmod eq extend ffs fix fixuns float floatun "
+    "ge gt le lshr lt mod mul ne neg parity popcount powi sub trunc ucmp udiv udivmod umod unord"
+)
+ALLOWED = (
+    rf"(?:{'|'.join(MATHS.split())})(?:f|l|f16|f32|f64|f32x|f64x|f128)?",
+    "|".join(PLAIN.split()),
+    rf"__(?:{'|'.join(ARITHMETIC.split())})v?(?:[hbsdtx][ifc]){{1,2}}[234]?",
+    r"_ZGV\w+",  # vector functions of libmvec
+    r"_Z(?:n[wa]|d[la])\w*|_ZSt7nothrow",  # operators new and delete
+    r"__cxa_\w+|_Unwind_\w+|_ITM_\w+",
+    r"_ZTVN10__cxxabiv1\w+|_ZSt\d+__throw_\w+|_ZSt9terminatev",
+    rf"_Z(?:T[IVS]|NK?)St\d+(?:{'|'.join(ERRORS.split())})(?:E?|[CDa]\w+|4what\w+)",
+    r"_ZNK?St7__cxx1112basic_string\w+",
+    r"_ZNK?St8__detail20_Prime_rehash_policy\w+|_ZSt11_Hash_bytes\w+|_ZSt\d+_Rb_tree_\w+",
+    r"_ZNSt8__detail15_List_node_base\w+|_ZNSt8ios_base4Init[CD]\dEv",  # what <iostream> calls
+    r"GOMP_\w+|omp_get_\w+|omp_in_\w+|omp_(?:init|destroy|set|unset|test)_(?:nest_)?lock",
+)
+IMPORT = re.compile("|".join(f"(?:{each})" for each in ALLOWED))
+LIBRARY = re.compile(r"lib(?:m|mvec|gcc_s|stdc\+\+|c)\.so\.\d+|ld-linux[\w.-]*\.so\.\d+")
+# Tags whose value names a library, and the end mark.
+NEEDED, AUXILIARY, FILTER, END = 1, 0x7FFFFFFD, 0x7FFFFFFF, 0
+X86_64 = 62
+SYSTEM_CALL = re.compile(rb"\x0f\x05|\x0f\x34|\xcd\x80")
+MOST = 8  # names in one message
+IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "1"]))
+
+
+def refusal(folder: Path, environment: Mapping[str, str]) -> str | None:
+    """Why kernel.so in `folder`, linked from unit.o and repeat.o, is not used, or None."""
+    image = (folder / "kernel.so").read_bytes()
+    parts = elf.sections(image)
+    unit, ours = (elf.sections((folder / name).read_bytes()) for name in ("unit.o", "repeat.o"))
+    return (
+        _imports(parts, environment)
+        or _replacements(unit, ours)
+        or _libraries(parts)
+        or _instructions(parts, elf.machine(image))
+    )
+
+
+def _imports(parts: list[elf.Section], environment: Mapping[str, str]) -> str | None:
+    found = elf.symbols(parts, elf.DYNAMIC_SYMBOLS)
+    names = sorted({s.name for s in found if not s.defined and not IMPORT.fullmatch(s.name)})
+    if not names:
+        return None
+    readable = mangling.demangled(names, environment)
+    return (
+        f"it calls {_listed([readable.get(name, name) for name in names])}: a candidate may "
+        "compute, use memory and OpenMP, and call nothing of the system"
+    )
+
+
+def _replacements(unit: list[elf.Section], ours: list[elf.Section]) -> str | None:
+    """Functions that the engine's loop calls must not be the candidate's, but for its launches."""
+    made = {s.name for s in elf.symbols(unit, elf.SYMBOLS) if s.defined}
+    wanted = {s.name for s in elf.symbols(ours, elf.SYMBOLS) if not s.defined}
+    names = sorted(n for n in made & wanted if not n.startswith("kf_launch_"))
+    return f"it defines {_listed(names)}, which the system has: rename it" if names else None
+
+
+def _libraries(parts: list[elf.Section]) -> str | None:
+    entries = [(tag, value) for tag, value in elf.dynamic(parts) if tag != END]
+    tags = [tag for tag, _ in entries if tag != NEEDED]
+    if len(set(tags)) != len(tags):
+        return "it writes to the sections that the loader reads, which is not allowed"
+    table = next((parts[part.link].data for part in parts if part.kind == elf.DYNAMIC), b"")
+    libraries = [elf.text(table, v) for tag, v in entries if tag in (NEEDED, AUXILIARY, FILTER)]
+    names = sorted(name for name in libraries if not LIBRARY.fullmatch(name))
+    return f"it needs {_listed(names)}: only the C++ runtime is there" if names else None
+
+
+def _instructions(parts: list[elf.Section], machine: int) -> str | None:
+    executable = [part for part in parts if part.flags & elf.EXECUTABLE]
+    if any(part.flags & elf.WRITABLE for part in executable):
+        return "it has instructions that it can overwrite, which is not allowed"
+    if machine == X86_64 and any(SYSTEM_CALL.search(part.data) for part in executable):
+        return (
+            "it contains the bytes of a system call (0F 05, 0F 34 or CD 80), which is not allowed; "
+            "if you wrote none, they are part of a number or a distance: change the code around it"
+        )
+    return None
+
+
+def _listed(names: list[str]) -> str:
+    shown = names[:MOST]
+    if len(names) > MOST:
+        shown.append(f"{len(names) - MOST} more")
+    return " and ".join([*([", ".join(shown[:-1])] if shown[:-1] else []), shown[-1]])

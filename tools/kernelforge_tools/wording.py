@@ -1,0 +1,93 @@
+"""Words that both doors use: counts, what was left out, compiler logs, and what a term means."""
+
+import re
+from collections.abc import Mapping
+
+from kernelforge_engine.records import Json
+
+LOG_LINES = 12
+OWN = ("candidate.", "launch[")  # how a compiler names the candidate's text and launch header
+# Complaints about names that the engine adds, and about templates that use them.
+FOLLOWS = re.compile(r"kf_|^launch\[.*template argument")
+TERMS = {
+    "T1": "the error's energy (its root mean square) against what eager's own error allows",
+    "T1 per block": "T1 on parts of the output, so that one bad part cannot hide",
+    "T2": "the worst single element against what eager's own worst error allows",
+    "class mask": "NaN and infinities must be where eager or float64 has them",
+    "exact": "the operator copies or selects, so results must equal eager's bit for bit",
+    "approximate": "errors are measured against float64 and scaled by eager's own error",
+    "tier A": "candidates ran in a confined process on the GPU",
+    "tier C": "candidates ran as native code in a confined process on the CPU",
+    "scope K": "the kernels alone were timed, on the device's clock",
+    "scope O": "the whole operator call was timed, on the host's clock",
+}
+TAGGED = ("tier", "scope")
+PLAIN = ("rule", "class")
+FALLBACKS = {
+    "guard": "not covered by the cast (other shapes, strides, dtypes or arguments)",
+    "autograd": "gradients are recorded",
+    "overlap": "its tensors overlap in memory",
+    "key_set": "traced, transformed, or a tensor subclass",
+    "unsupported_argument": "an argument that a cast cannot check",
+    "device": "not loaded on that device",
+}
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: 1 kernel, 2 kernels."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def left_out(shown: int, total: int, rest: str) -> str | None:
+    """What a shortened list says about itself, or None if nothing is missing."""
+    return f"showing {shown} of {total}; {rest} for the rest" if shown < total else None
+
+
+def log_lines(log: str, most: int = LOG_LINES) -> list[str]:
+    """The lines of a compiler log worth reading first: those on the candidate's own text.
+
+    Errors in what the engine adds follow from an earlier one and are left out where there is one; a
+    complaint is shown once.
+    """
+    complaints = {_complaint(line): line for line in reversed(log.splitlines()) if line.strip()}
+    lines = list(reversed(complaints.values()))
+    own = [line for line in lines if not FOLLOWS.search(line)] or lines
+    start = next((i for i, line in enumerate(own) if line.startswith(OWN)), 0)
+    return own[start:][:most]
+
+
+def _complaint(line: str) -> str:
+    """What a line says without where: two places may suffer from the same mistake."""
+    return line.partition("error: ")[2] or line
+
+
+def first_error(log: str) -> str | None:
+    """The one line of a log that says most."""
+    lines = log_lines(log)
+    return next((line for line in lines if "error" in line), lines[0] if lines else None)
+
+
+def shortened(log: str, rest: str) -> str | None:
+    """The lines worth reading first, with where the others are."""
+    lines = log_lines(log)
+    if not lines:
+        return None
+    total = sum(1 for line in log.splitlines() if line.strip())
+    more = left_out(len(lines), total, rest)
+    return "\n".join([*lines, f"({more})"] if more else lines)
+
+
+def meanings(evidence: Mapping[str, Json]) -> dict[str, str]:
+    """The terms that appear in a piece of evidence, each in one clause."""
+    named = [str(evidence[key]) for key in PLAIN if key in evidence]
+    named += [f"{key} {evidence[key]}" for key in TAGGED if key in evidence]
+    return {name: TERMS[name] for name in named if name in TERMS}
+
+
+def evidence_text(evidence: Mapping[str, Json]) -> str:
+    """Evidence in one line for people."""
+    return ", ".join(f"{k.replace('_', ' ')} {_value(v)}" for k, v in evidence.items())
+
+
+def _value(value: Json) -> str:
+    return " ".join(str(v) for v in value) if isinstance(value, list) else str(value)

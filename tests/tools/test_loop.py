@@ -121,7 +121,7 @@ async def test_an_agent_gets_from_a_model_to_a_cast(server, user_projects, tmp_p
         assert [e["node_id"] for e in exported["entries"]] == [node]
         status = (await agent.call("get_status"))["data"]
         (row,) = status["newest_captures"]
-        assert (row["id"], row["device"], row["cards"]) == ("c1", "cpu", 5)
+        assert (row["id"], row["device"], row["cards"] > 0) == ("c1", "cpu", True)
         assert (status["captures"], status["nodes"], status["running_jobs"]) == (1, 1, 0)
 
 

@@ -17,7 +17,8 @@ from kernelforge_engine.sandbox.lock import Policy, enter
 
 CPU_SECONDS = 600  # for each thread
 WORDS_BYTES = 1 << 20  # what it may write: to its standard output and error, nothing else is open
-LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")  # cannot be opened once locked
+# Cannot be opened once locked.
+LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")
 
 
 class _Block(ctypes.Structure):

@@ -119,9 +119,14 @@ def test_cuda_kernels_agree_with_fp64(case, dtype, tmp_path):
     call = lib.recorded(case, lib.arguments(case, dtype, "normal", "cuda"))
     found = offers(call)
     assert found
+    # torch's own CUDA kernel turns all of a row with an infinity into NaN where no weight is given,
+    # in float64 as well; the formula gives zeros, so there is no reference to agree with.
+    bare = case.name == "rms_norm" and len(call.inputs) == 1
+    draws = [d for d in lib.DRAWS if not (bare and d == "special")]
     for offer in found:
         candidate = lib.Candidate(offer, call)
-        lib.judged(candidate, case, dtype, _on_gpu(candidate, tmp_path / offer.name), device="cuda")
+        enqueue = _on_gpu(candidate, tmp_path / offer.name)
+        lib.judged(candidate, case, dtype, enqueue, draws=draws, device="cuda")
 
 
 LARGE = [

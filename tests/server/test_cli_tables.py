@@ -19,7 +19,8 @@ def on_a_terminal(command, width, folder):
     if pid == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
         os.chdir(folder)
-        os.execv(command[0], command)
+        # What readline puts into the environment of the C library would win over the terminal.
+        os.execvp("env", ["env", "-u", "COLUMNS", "-u", "LINES", "TERM=xterm", *command])
     printed = b""
     while part := _read(terminal):
         printed += part

@@ -77,6 +77,12 @@ async def test_a_cast_needs_its_own_ending(client):
     assert "ends in .cast" in await _refusal(client, "export_cast", path="m.zip")
 
 
+async def test_a_cast_that_exists_is_replaced_only_when_asked(client, tmp_path):
+    (tmp_path / "x.cast").write_text("")
+    text = await _refusal(client, "export_cast", path=str(tmp_path / "x.cast"))
+    assert "Next: use another path, or overwrite=true." in text
+
+
 async def test_a_project_without_a_capture_says_so(client):
     assert "holds no capture yet" in await _refusal(client, "list_cards")
 

@@ -29,7 +29,7 @@ async def export_cast(
     kernel only for calls its evidence covers and leaves everything else to eager. `load` in the
     answer is the code that enables it. An existing file is replaced only with overwrite=true.
     """
-    target = cast_path(path)
+    target = cast_path(path, overwrite=overwrite, replacing="overwrite=true")
 
     async def work(engine: Engine, _: Notice) -> Answer[CastView]:
         cast = CastView.of(await engine.export(target, node_ids=node_ids, overwrite=overwrite))

@@ -1,5 +1,6 @@
 """What the tools and the command line find out alike before they ask the engine for work."""
 
+import os
 from pathlib import Path
 
 from kernelforge_engine import codec
@@ -13,11 +14,11 @@ SUFFIX = ".cast"
 ATTEMPT = "a"
 
 
-def cast_path(path: str | Path) -> Path:
-    """Where a cast is to be written.
+def cast_path(path: str | Path, *, overwrite: bool, replacing: str) -> Path:
+    """Where a cast is to be written; `replacing` is how the caller says that it may be replaced.
 
     Raises:
-        BadOption: the name is not one of a cast.
+        BadOption: the name is not one of a cast, or is taken.
     """
     target = absolute(path)
     if target.suffix != SUFFIX:
@@ -26,6 +27,13 @@ def cast_path(path: str | Path) -> Path:
             value=str(path),
             why=f"the name of a cast ends in {SUFFIX}",
             accepted=f"{target.stem or 'model'}{SUFFIX}",
+        )
+    if os.path.lexists(target) and not overwrite:
+        raise BadOption(
+            field="path",
+            value=str(target),
+            why="it exists",
+            accepted=f"another path, or {replacing}",
         )
     return target
 

@@ -32,7 +32,7 @@ def export(
     """Write the nodes that are faster than eager into a cast."""
     session = Session(project=project, as_json=as_json)
     try:
-        target = cast_path(output)
+        target = cast_path(output, overwrite=overwrite, replacing="--overwrite")
     except KernelForgeError as error:
         session.fail(error)
 

@@ -91,8 +91,6 @@ class Session:
         )
         console = Console(stderr=True)
         plain = steps and not console.is_terminal
-        if plain:
-            typer.echo(title.strip(), err=True)
         with Progress(
             *columns, console=console, transient=True, disable=not console.is_terminal
         ) as bar:
@@ -104,3 +102,5 @@ class Session:
                     typer.echo(f"{title.strip()} {step.done}/{step.total}: {step.text}", err=True)
 
             yield notice
+            if plain:
+                typer.echo(f"{title.strip()}: done", err=True)

@@ -66,9 +66,10 @@ def capture(order: CaptureOrder, notice: Notice) -> Captured:
 def _count(loaded: Loaded, expected: Any) -> tuple[dict[Key, Seen], float | None]:
     trail = ModuleTrail(loaded.model)
     counting = CountingPass(trail, loaded.device)
+    inputs = loaded.fresh()
     stance = torch.compiler.set_stance("force_eager")
     with stance, trail.watching(), torch.no_grad(), below_autograd(), counting:
-        observed = loaded.run()
+        observed = loaded.run(inputs)
     if not counting.seen:
         raise CaptureEmpty
     return counting.seen, _drift(expected, observed)
@@ -106,9 +107,10 @@ def _examples(
     def keep(key: Key, tensors: list[torch.Tensor]) -> None:
         stored[key] = tuple(kept.store(t) for t in tensors)
 
+    inputs = loaded.fresh()
     stance = torch.compiler.set_stance("force_eager")
     with shelf(order) as kept, stance, torch.no_grad(), below_autograd(), StoringPass(wanted, keep):
-        loaded.run()
+        loaded.run(inputs)
     return stored
 
 

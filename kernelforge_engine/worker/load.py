@@ -23,6 +23,8 @@ from kernelforge_engine.errors import (
     NoDevice,
 )
 
+Inputs = tuple[tuple[Any, ...], dict[str, Any]]
+
 MODULE_NAME = "kernelforge_user_model"
 
 
@@ -35,16 +37,22 @@ class Loaded:
     kwargs: dict[str, Any]
     device: torch.device
 
-    def run(self) -> Any:
-        """One forward, from the same random state each time.
+    def fresh(self) -> Inputs:
+        """The inputs as they were made: a model may write into what it is given."""
+        copies: Inputs = pytree.tree_map_only(torch.Tensor, torch.clone, (self.args, self.kwargs))
+        return copies
+
+    def run(self, inputs: Inputs | None = None) -> Any:
+        """One forward on fresh inputs, from the same random state each time.
+
+        What records operators passes `inputs`, so that the copying is not recorded.
 
         Raises:
             ModelRaised: whatever the model raised, in our words.
             KernelForgeError: what a recording of this run could not do.
         """
+        args, kwargs = inputs or self.fresh()
         torch.manual_seed(0)
-        # A model may write into its inputs; every run gets them as they were made.
-        args, kwargs = pytree.tree_map_only(torch.Tensor, torch.clone, (self.args, self.kwargs))
         try:
             with torch.no_grad():
                 result = self.model(*args, **kwargs)

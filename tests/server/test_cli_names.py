@@ -8,8 +8,8 @@ import pytest
 UNKNOWN = [
     ("cards --capture c9", "capture 'c9'"),
     ("optimize --capture c9 --json", "capture 'c9'"),
-    ("evaluate relu.cpp --variant v99", "variant 'v99'"),
-    ("evaluate relu.cpp --variant k1 --json", "variant 'k1'"),
+    ("evaluate roll.cpp --variant v99", "variant 'v99'"),
+    ("evaluate roll.cpp --variant k1 --json", "variant 'k1'"),
     ("evaluate other.cpp --variant VARIANT --parent n99", "node 'n99'"),
     ("tree --variant banana", "variant 'banana'"),
     ("tree --json --variant v" + "9" * 30, "variant 'v999"),
@@ -25,14 +25,14 @@ def test_an_id_that_names_nothing_is_refused(forged, sentence, line, words):
 
 
 def test_a_variant_that_is_no_target_says_why(forged, sentence):
-    ended = forged.run("evaluate", "relu.cpp", "--variant", forged.no_target, "--json")
+    ended = forged.run("evaluate", "roll.cpp", "--variant", forged.no_target, "--json")
     assert f"Variant {forged.no_target} is not a target: " in sentence(ended, 2)
 
 
 def test_a_parent_of_another_variant_is_refused(forged, sentence):
     cards = json.loads(forged.run("cards", "--json").stdout)["cards"]
     add = next(c["variants"][0]["id"] for c in cards if c["operator"] == "aten::add.Tensor")
-    ended = forged.run("evaluate", "relu.cpp", "--variant", add, "--parent", forged.node)
+    ended = forged.run("evaluate", "roll.cpp", "--variant", add, "--parent", forged.node)
     assert f"it belongs to {forged.variant}" in sentence(ended, 2)
 
 
@@ -47,7 +47,7 @@ def test_a_missing_file_among_good_ones_is_found_before_anything_is_judged(forge
 
 def test_an_example_that_was_lost_is_named_with_its_file(forged, sentence, tmp_path):
     shutil.copytree(forged.folder / ".kernelforge", tmp_path / "project")
-    (forged.folder / "again.cpp").write_text((forged.folder / "relu.cpp").read_text() + "//")
+    (forged.folder / "again.cpp").write_text((forged.folder / "roll.cpp").read_text() + "//")
     arguments = ["evaluate", "again.cpp", "--variant", forged.variant]
     for blob in (tmp_path / "project" / "blobs").glob("*/*"):
         blob.write_bytes(blob.read_bytes()[:40])

@@ -34,14 +34,14 @@ def test_a_candidate_that_does_not_compile_is_shown_why(forged):
 
 
 def test_a_candidate_with_wrong_values_is_shown_the_evidence(forged):
-    wrong = (forged.folder / "relu.cpp").read_text().replace(": x[i]", ": 2 * x[i]")
+    wrong = (forged.folder / "roll.cpp").read_text().replace("= x[i]", "= 2 * x[i]")
     said = _evaluated(forged, "wrong.cpp", wrong).stdout
     assert "evidence: " in said
     assert "exact: the operator copies or selects" in said
 
 
 def test_a_source_that_is_a_node_already_is_named(forged):
-    said = forged.run("evaluate", "--variant", forged.variant, "relu.cpp").stdout
+    said = forged.run("evaluate", "--variant", forged.variant, "roll.cpp").stdout
     assert f"This very source was node {forged.node} already" in said
 
 

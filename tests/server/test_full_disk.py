@@ -28,7 +28,7 @@ def names(project):
 def project(forged, tmp_path):
     """A copy of a project that a test may fill."""
     (tmp_path / "big.py").write_text(BIG)
-    (tmp_path / "new.cpp").write_text((forged.folder / "relu.cpp").read_text() + "// new\n")
+    (tmp_path / "new.cpp").write_text((forged.folder / "roll.cpp").read_text() + "// new\n")
     shutil.copytree(forged.folder / ".kernelforge", tmp_path / "project")
     return tmp_path / "project"
 

@@ -37,17 +37,17 @@ class Evaluation:
         return self.timing is not None and self.timing.outcome == Outcome.FASTER
 
     def document(self) -> dict[str, object]:
-        """The JSON line of the file."""
+        """The JSON line of the file; `log` is there when a compiler or a crash left one."""
         names = ("outcome", "speedup", "low", "high", "eager_us", "candidate_us")
         timing = {name: getattr(self.timing, name) for name in names} if self.timing else None
-        return {
+        document: dict[str, object] = {
             "file": self.file,
             "status": self.status,
             "reason": self.reason,
-            "log": self.log,
             "node_id": self.node_id,
             "timing": timing,
         }
+        return {**document, "log": self.log} if self.log else document
 
 
 def evaluate(

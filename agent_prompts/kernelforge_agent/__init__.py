@@ -1,1 +1,1 @@
-"""The agent loop of Kernel Forge; it talks to the server over MCP and imports nothing of it."""
+"""The place of our own agent: it knows the server by MCP only and imports nothing of it."""

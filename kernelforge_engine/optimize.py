@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kernelforge_engine.codec import sha256
 from kernelforge_engine.errors import MeasurementFailed
 from kernelforge_engine.exchanges import (
     Attempt,
@@ -69,11 +70,10 @@ class Optimizer:
         for node in nodes:
             if is_valid(node) and node.timing is None:
                 await self._timed(node, notice)
-        tried = {n.note for n in nodes} | {
-            a.note for a in await self._forge.attempts(variant.id) if a.author == AUTHOR
-        }
+        attempts = await self._forge.attempts(variant.id)
+        tried = {n.source_digest for n in nodes} | {a.source_digest for a in attempts}
         for offer in await self._forge.offers(variant.id):
-            if offer.name in tried:
+            if sha256(offer.text) in tried:
                 continue
             if tally.proposals >= budget:
                 return

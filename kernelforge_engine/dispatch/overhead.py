@@ -1,12 +1,12 @@
 """What a hit costs by itself: guard, output allocation and return, without a kernel."""
 
 import time
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from kernelforge_engine.dispatch import shim
 from kernelforge_engine.dispatch.guard import arguments_of
@@ -57,15 +57,7 @@ def _batch_us(call: Call, inputs: list[torch.Tensor], kept: int, calls: int) -> 
 
 
 def _touch(output: Any) -> None:
-    for tensor in _tensors(output):
+    for tensor in pytree.tree_leaves(output):
         items = tensor.untyped_storage().nbytes() // tensor.element_size()
         step = PAGE // tensor.element_size()
         tensor.as_strided((-(-items // step),), (step,), 0).fill_(0)
-
-
-def _tensors(output: Any) -> Iterator[torch.Tensor]:
-    if isinstance(output, torch.Tensor):
-        yield output
-    else:
-        for item in output:
-            yield from _tensors(item)

@@ -3,7 +3,7 @@
 import json
 
 from kernelforge_engine import codec
-from kernelforge_engine.exchanges import Job, JobState, Progress
+from kernelforge_engine.exchanges import Job, JobState
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
 
@@ -50,13 +50,13 @@ class Jobs:
 
 
 def _job(found: Row) -> Job:
-    progress, result = found["progress"], found["result"]
+    result = found["result"]
     return Job(
         id=tag("j", found["id"]),
         kind=found["kind"],
         key=found["key"],
         state=JobState(found["state"]),
-        progress=None if progress is None else codec.loads(Progress, progress),
+        progress=None,  # only the process that runs a job knows how far it is
         result=None if result is None else json.loads(result),
         error=found["error"],
         created_at=found["created_at"],

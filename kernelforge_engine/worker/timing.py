@@ -222,9 +222,7 @@ class Comparison:
     def _outcome(
         self, low: float, high: float, candidate_us: float, plan: ResolvedPlan, sets: int
     ) -> Outcome:
-        floor_us = call_bytes(self._call) / self._roofline.bytes_per_us
-        cold = sets * sum(b.bytes for b in plan.buffers) > 2 * cache_bytes(self._case.device)
-        if self._case.device.type == "cuda" and cold and candidate_us < PHYSICS_SLACK * floor_us:
+        if self._beats_physics(candidate_us, plan, sets):
             return Outcome.IMPLAUSIBLE
         if high > low * self._protocol.spread:
             return Outcome.INCONCLUSIVE
@@ -233,6 +231,14 @@ class Comparison:
         if high <= 1 - self._protocol.delta:
             return Outcome.SLOWER
         return Outcome.INCONCLUSIVE
+
+    def _beats_physics(self, candidate_us: float, plan: ResolvedPlan, sets: int) -> bool:
+        """Whether a time is below what its bytes need; within a cache there is no such floor."""
+        device = self._case.device
+        size = sets * sum(b.bytes for b in plan.buffers)
+        if device.type != "cuda" or size <= 2 * cache_bytes(device):
+            return False
+        return candidate_us < PHYSICS_SLACK * call_bytes(self._call) / self._roofline.bytes_per_us
 
 
 def _geometric(times: list[float]) -> float:

@@ -88,7 +88,6 @@ CREATE TABLE jobs (
     key TEXT NOT NULL,
     owner INTEGER NOT NULL,
     state TEXT NOT NULL,
-    progress TEXT,
     result TEXT,
     error TEXT,
     created_at REAL NOT NULL

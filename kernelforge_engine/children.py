@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
@@ -82,14 +81,14 @@ class Children:
     async def capture(self, order: CaptureOrder, notice: Notice) -> Captured:
         """Record a model in a child of its own."""
         child = self._disposable("capture", "kernelforge_engine.worker.capture")
-        task = f"capture {Path(order.file).name}"
+        task = f"capture {order.model.model}"
         reply = await _ask(child, task, order, CaptureReply, MODEL_SECONDS, notice)
         return _answer(Captured, reply)
 
     async def measure(self, order: MeasureOrder, notice: Notice) -> Measured:
         """Compare a whole model with and without a cast in a child of its own."""
         child = self._disposable("measurement", "kernelforge_engine.worker.measuring")
-        task = f"measure {Path(order.file).name}"
+        task = f"measure {order.model.model}"
         reply = await _ask(child, task, order, MeasureReply, MODEL_SECONDS, notice)
         return _answer(Measured, reply)
 

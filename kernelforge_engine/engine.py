@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from kernelforge_engine import __version__, codec
+from kernelforge_engine.calls import Json
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.children import Children
 from kernelforge_engine.errors import (
@@ -28,6 +29,7 @@ from kernelforge_engine.exchanges import (
     Job,
     Measurement,
     MeasureRequest,
+    ModelRequest,
     Notice,
     OptimizeReport,
     Progress,
@@ -40,8 +42,8 @@ from kernelforge_engine.export import Exporter
 from kernelforge_engine.jobs import JobRunner
 from kernelforge_engine.library.catalog import Offer, offers
 from kernelforge_engine.optimize import Optimizer
-from kernelforge_engine.pool.orders import CaptureOrder, MeasureOrder, Probed, TimeOrder
-from kernelforge_engine.records import Capture, Card, Json, Lease, Node, Variant
+from kernelforge_engine.pool.orders import CaptureOrder, MeasureOrder, ModelOrder, Probed, TimeOrder
+from kernelforge_engine.records import Capture, Card, Lease, Node, Variant
 from kernelforge_engine.search.policy import policy as policy_named
 from kernelforge_engine.search.policy import select as select_node
 from kernelforge_engine.search.tree import Tree
@@ -108,15 +110,13 @@ class Engine:
 
     async def capture(self, request: CaptureRequest, notice: Notice) -> Capture:
         """Run a model once on its example inputs in a child of its own and file what it ran."""
-        _must_exist(request.file)
         captured = await self._children.capture(
             CaptureOrder(
-                file=str(request.file.absolute()),
-                factory=request.factory,
-                inputs=request.inputs,
-                device=request.device,
+                model=_model(request),
                 blobs=str(self._settings.project / "blobs"),
-                max_bytes=self._settings.max_bytes,
+                cache=str(self._settings.cache),
+                max_bytes=request.max_bytes or self._settings.max_bytes,
+                examples_per_variant=request.examples_per_variant,
                 quota_bytes=self._settings.quota_bytes,
                 room_bytes=await self._database.room("another capture"),
             ),
@@ -272,14 +272,10 @@ class Engine:
 
     async def measure(self, request: MeasureRequest, notice: Notice) -> Measurement:
         """Compare a whole model with and without a cast, in a child of its own."""
-        _must_exist(request.file)
         _must_exist(request.cast)
         measured = await self._children.measure(
             MeasureOrder(
-                file=str(request.file.absolute()),
-                factory=request.factory,
-                inputs=request.inputs,
-                device=request.device,
+                model=_model(request),
                 cast=str(request.cast.absolute()),
                 cache=str(self._settings.cache),
             ),
@@ -322,6 +318,15 @@ class Engine:
     async def wait_job(self, job_id: str, seconds: float, notice: Notice | None = None) -> Job:
         """A job when it has ended, or as it is after `seconds`."""
         return await self._jobs.wait(job_id, seconds, notice)
+
+
+def _model(request: ModelRequest) -> ModelOrder:
+    return ModelOrder(
+        model=request.model,
+        inputs=request.inputs,
+        device=request.device,
+        random_weights=request.random_weights,
+    )
 
 
 def _must_exist(path: Path) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from kernelforge_engine.records import Backend, Json, Label, Lease, Node, Outcome, Status, Verdict
+from kernelforge_engine.calls import Backend, Json
+from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +43,30 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptureRequest:
-    """A user's model: `file` defines `factory`() and `inputs`(); `device` is cpu or cuda."""
+class ModelRequest:
+    """A user's model, its input sets and where it runs.
 
-    file: Path
-    factory: str = "make_model"
-    inputs: str = "make_inputs"
+    Attributes:
+        model: FILE.py:make_model, package.module:factory, hf:org/name or a folder or configuration
+            file behind hf:, or a saved TorchScript or torch.export file.
+        inputs: one entry for every input set: a function beside the factory, a .safetensors file,
+            or a text, image or sound file; the default depends on the kind of model.
+        device: cpu, cuda or cuda:N.
+        random_weights: make the weights instead of reading them, where a configuration is enough.
+    """
+
+    model: str
+    inputs: tuple[str, ...] = ()
     device: str = "cpu"
+    random_weights: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureRequest(ModelRequest):
+    """A model to record; `max_bytes` of example tensors are kept, None for the setting."""
+
+    examples_per_variant: int = 1
+    max_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,14 +149,10 @@ class CastSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureRequest:
+class MeasureRequest(ModelRequest):
     """Compare a model with and without a cast on its own example inputs."""
 
-    file: Path
     cast: Path
-    factory: str = "make_model"
-    inputs: str = "make_inputs"
-    device: str = "cpu"
 
 
 @dataclass(frozen=True, kw_only=True)

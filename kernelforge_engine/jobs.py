@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import anyio
 from anyio.abc import TaskGroup
 
+from kernelforge_engine.calls import Json
 from kernelforge_engine.errors import KernelForgeError, StoreUnavailable, WorkFailed
 from kernelforge_engine.exchanges import Job, JobState, Notice, Progress
 from kernelforge_engine.pool.alive import alive
-from kernelforge_engine.records import Json
 from kernelforge_engine.store.jobs import Jobs
 
 Work = Callable[[Notice], Awaitable[dict[str, Json]]]

@@ -1,102 +1,71 @@
 """The nouns of Kernel Forge as frozen data: what is stored, sent between processes and shown.
 
-Sizes are in elements unless a name says bytes; times are microseconds per call.
+Times are microseconds per call.
 """
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import prod
 from typing import Literal
 
-from pydantic import JsonValue
-
-Json = JsonValue
-Backend = Literal["cpu", "cuda"]
-
-ITEM_BYTES = {
-    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8,
-    "uint16": 2, "uint32": 4, "uint64": 8,
-    "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8,
-    "float8_e4m3fn": 1, "float8_e5m2": 1, "complex64": 8, "complex128": 16,
-}  # fmt: skip
+from kernelforge_engine.calls import Backend, Call, Json
 
 
 @dataclass(frozen=True, kw_only=True)
-class TensorSpec:
-    """The metadata of one dense tensor; `aligned`: its data pointer is a multiple of 16 bytes."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    device: str
-    aligned: bool = True
-
-    @property
-    def numel(self) -> int:
-        return prod(self.shape)
-
-    @property
-    def extent(self) -> int:
-        """Elements from the first to the last one addressed, gaps between strides included."""
-        if 0 in self.shape:
-            return 0
-        return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
-
-    @property
-    def extent_bytes(self) -> int:
-        return self.extent * ITEM_BYTES[self.dtype]
-
-    @property
-    def data_bytes(self) -> int:
-        """Bytes that must be moved at least once: an expanded dimension is read once."""
-        unique = prod(n for n, s in zip(self.shape, self.stride, strict=True) if s)
-        return unique * ITEM_BYTES[self.dtype]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputSpec:
-    """One returned tensor; `alias` is the index of the input it is written into, or None."""
-
-    tensor: TensorSpec
-    alias: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Argument:
-    """One schema argument: plain JSON, with tensors as {"tensor": index into the inputs}, and
-    {"dtype": name}, {"memory_format": name}, {"layout": name}, {"float": "inf"} for the rest."""
-
-    name: str
-    value: Json
-
-
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """One operator with its whole argument list: the identity of a variant.
-
-    `words` are the guard words (unsigned 64-bit) that the dispatch shim computes from a live call.
-    """
+class Inner:
+    """One operator inside a region: how often one call of the region runs it, and its time."""
 
     operator: str
-    overload: str
-    words: tuple[int, ...]
-    arguments: tuple[Argument, ...]
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[OutputSpec, ...]
-    mutated: tuple[int, ...] = ()
+    calls: int
+    us: float
 
-    @property
-    def name(self) -> str:
-        return self.operator + (f".{self.overload}" if self.overload else "")
 
-    @property
-    def backend(self) -> Backend:
-        return "cuda" if any(t.device == "cuda" for t in self.inputs) else "cpu"
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A variant of a shape family: the values of the family's symbols, and what was measured."""
+
+    sizes: tuple[int, ...]
+    call: Call
+    calls: int
+    eager_us: float
+    floor_us: float
+    examples: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Variants that differ only in sizes that were seen to vary.
+
+    Attributes:
+        symbols: names of the varying sizes, as "s0".
+        fits: for every integer of a call (see families.numbers) its value as
+            constant + sum of coefficient x symbol: (constant, coefficient of s0, ...).
+        members: the variants it was fitted on, by size.
+        held_out: sizes inside the validated range that no member has; candidates are judged there.
+    """
+
+    symbols: tuple[str, ...]
+    fits: tuple[tuple[int, ...], ...]
+    members: tuple[Member, ...]
+    held_out: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """Calls that share one key, with what a capture measured about them."""
+    """Calls that share one key, with what a capture measured about them.
+
+    Attributes:
+        share: its part of the time all operators took; of a region, that of the operators inside.
+        floor_us: the least time its bytes and flops need on the machine it was captured on.
+        module: path and class of the module that called it first.
+        reason: why it is not a target, or None.
+        examples: blob names of its inputs, per example; see worker.tensors.fetch.
+        parameters: which inputs are parameters or buffers of the model.
+        inside: of a region, the operators it runs.
+        within: of a region, the regions that hold it: their shares overlap.
+        launches: kernels that one eager call launches, None where that was not counted.
+        requires: what registers its operators, importable where torch alone does not have them.
+        family: of a shape family, its members; `call` is then the dearest of them.
+    """
 
     id: str
     card_id: str
@@ -109,15 +78,32 @@ class Variant:
     target: bool
     reason: str | None
     examples: tuple[tuple[str, ...], ...] = ()
+    bytes: int = 0
+    flops: int = 0
+    parameters: tuple[int, ...] = ()
+    inside: tuple[Inner, ...] = ()
+    within: tuple[str, ...] = ()
+    launches: int | None = None
+    requires: str | None = None
+    family: Family | None = None
 
     @property
     def headroom(self) -> float:
         return self.eager_us / self.floor_us if self.floor_us > 0 else 1.0
 
+    @property
+    def gain(self) -> float:
+        """The part of all operator time that a kernel at the floor would save."""
+        return self.share * (1 - 1 / max(self.headroom, 1.0))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """One operator of a capture; `variants` are ordered by share."""
+    """One operator of a capture; `variants` are ordered by share, families after them.
+
+    `wall_share` is its part of the model's own time, None where that was not measured. Totals count
+    each call once: families repeat calls of exact variants, regions those of other cards.
+    """
 
     id: str
     capture_id: str
@@ -127,113 +113,56 @@ class Card:
     share: float
     headroom: float
     variants: tuple[Variant, ...]
+    wall_share: float | None = None
+
+    @property
+    def is_region(self) -> bool:
+        return self.operator.startswith("region::")
+
+    @property
+    def gain(self) -> float:
+        """The part of all operator time that kernels at the floor would save."""
+        return self.share * (1 - 1 / max(self.headroom, 1.0))
+
+
+Bound = Literal["launch-bound", "memory-bound", "compute-bound"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Capture:
-    """One recorded run of a model. `busy_us` sums the operators; `wall_us` is the model's clock;
-    `output_drift` is how far observing moved the output, None where two runs cannot be compared."""
+    """One recorded run of a model.
+
+    Attributes:
+        model: what was loaded, as FILE.py:make_model.
+        inputs: the input sets it ran on, one run each.
+        wall_us: the model's clock over all input sets, None where it could not be run unobserved.
+        busy_us: the sum over its operators.
+        bound: what holds the model back, None where wall_us is not known.
+        output_drift: how far observing moved the output, None where two runs cannot be compared.
+        level: `whole` operators, or `decomposed` ones where the forward needs autograd.
+        coverage: the part of an unobserved run's operator calls that was recorded, or None.
+        unseen: calls that an unobserved run made and the recorded one did not, by operator.
+        error: what the model raised when it was recorded; what came before is kept.
+        stored_bytes: what its example tensors added to the project folder.
+    """
 
     id: str
-    file: str
-    factory: str
-    inputs: str
+    model: str
+    inputs: tuple[str, ...]
     device: str
     device_name: str
     torch_version: str
-    wall_us: float
+    wall_us: float | None
     busy_us: float
     calls: int
     output_drift: float | None
     created_at: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Launch:
-    """One `[[launch]]` entry; every size and typed argument is an expression, still in text."""
-
-    kernel: str
-    args: tuple[str, ...]
-    grid: tuple[str, str, str] = ("1", "1", "1")
-    block: tuple[str, str, str] = ("1", "1", "1")
-    shared: str = "0"
-    cluster: tuple[str, str, str] | None = None
-    cooperative: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workspace:
-    """A scratch buffer the engine allocates: `bytes` is an expression."""
-
-    name: str
-    bytes: str
-    zero: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaunchPlan:
-    """A parsed launch header."""
-
-    lets: tuple[tuple[str, str], ...]
-    launches: tuple[Launch, ...]
-    workspaces: tuple[Workspace, ...] = ()
-    zeroed_outputs: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """A candidate: its text, the backend it is for and the plan its header declares."""
-
-    text: str
-    backend: Backend
-    plan: LaunchPlan
-    digest: str
-
-
-ArgumentKind = Literal["buffer", "i32", "i64", "f32", "f64"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedArgument:
-    """A kernel argument with its value; for "buffer" the value indexes `ResolvedPlan.buffers`."""
-
-    kind: ArgumentKind
-    value: int | float
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedLaunch:
-    """One launch with every expression evaluated."""
-
-    kernel: str
-    args: tuple[ResolvedArgument, ...]
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared: int
-    cluster: tuple[int, int, int] | None = None
-    cooperative: bool = False
-
-
-BufferRole = Literal["input", "output", "workspace"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Buffer:
-    """One memory block of a call; `index` counts within its role; `zero`: cleared before launch."""
-
-    role: BufferRole
-    index: int
-    bytes: int
-    zero: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResolvedPlan:
-    """What Runner, benchmark and package all launch. Buffers are the inputs in schema order, then
-    the fresh outputs, then the workspaces; an output that aliases an input has no buffer."""
-
-    buffers: tuple[Buffer, ...]
-    launches: tuple[ResolvedLaunch, ...]
+    bound: Bound | None = None
+    level: Literal["whole", "decomposed"] = "whole"
+    coverage: float | None = None
+    unseen: dict[str, int] = field(default_factory=dict)
+    error: str | None = None
+    stored_bytes: int = 0
 
 
 class Status(StrEnum):

@@ -12,18 +12,10 @@ from kernelforge_engine.errors import BadOption, MeasurementFailed, StaleLease
 from kernelforge_engine.exchanges import Notice, Progress, Proposal, Settings, Submission
 from kernelforge_engine.launch.header import SourceRejected, parse_source
 from kernelforge_engine.launch.resolve import resolve
+from kernelforge_engine.plans import LaunchPlan, ResolvedPlan, Source
 from kernelforge_engine.pool.orders import JudgeOrder
 from kernelforge_engine.pool.protocol import Build, BuildRefused
-from kernelforge_engine.records import (
-    Artifact,
-    LaunchPlan,
-    Node,
-    ResolvedPlan,
-    Source,
-    Status,
-    Variant,
-    Verdict,
-)
+from kernelforge_engine.records import Artifact, Node, Status, Variant, Verdict
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.trees import Filing, Trees, is_valid
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from kernelforge_engine.records import Json
+from kernelforge_engine.calls import Json
 
 Launches = tuple[tuple[str, tuple[str, ...]], ...]
 

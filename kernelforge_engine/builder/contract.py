@@ -8,7 +8,7 @@ a translation unit of its own: nothing in the candidate's depends on how often i
 import re
 
 from kernelforge_engine.builder.compiler import Launches, Unit
-from kernelforge_engine.records import Backend
+from kernelforge_engine.calls import Backend
 
 # SIDE is the execution space that NVRTC wants on every function, though none of these is called.
 PRELUDE = """\

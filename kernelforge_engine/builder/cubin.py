@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator, Mapping
 
 from kernelforge_engine.builder import elf
-from kernelforge_engine.records import Json
+from kernelforge_engine.calls import Json
 
 ATTRIBUTE = struct.Struct("<BBH")
 PAIR = struct.Struct("<II")

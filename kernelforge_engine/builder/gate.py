@@ -11,7 +11,7 @@ the word together: what was built is audited as well.
 import re
 from collections.abc import Iterator
 
-from kernelforge_engine.records import Backend
+from kernelforge_engine.calls import Backend
 
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 END_OF_LINE = re.compile(r"\r\n?")  # a lone carriage return ends a line for g++ as well

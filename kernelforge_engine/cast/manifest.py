@@ -12,22 +12,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from kernelforge_engine import codec
+from kernelforge_engine.calls import Backend, Call
 from kernelforge_engine.cast import archive
 from kernelforge_engine.cast.words import NotAnArgument, call_words
 from kernelforge_engine.errors import CastRejected
 from kernelforge_engine.launch.header import SourceRejected, parse_source
 from kernelforge_engine.launch.resolve import resolve
-from kernelforge_engine.records import (
-    Backend,
-    Call,
-    Label,
-    LaunchPlan,
-    ResolvedPlan,
-    Source,
-    Status,
-    Timing,
-    Verdict,
-)
+from kernelforge_engine.plans import LaunchPlan, ResolvedPlan, Source
+from kernelforge_engine.records import Label, Status, Timing, Verdict
 
 FILE_TYPE = "kernelforge.cast"
 FORMAT_VERSION = 1

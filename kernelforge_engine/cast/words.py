@@ -9,7 +9,7 @@ the stride of a dimension of size one, so nothing is normalised.
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-from kernelforge_engine.records import Call, Json, TensorSpec
+from kernelforge_engine.calls import Call, Json, TensorSpec
 
 MASK = (1 << 64) - 1
 NONE, TENSOR, INT, FLOAT, BOOL, STRING, LIST = range(1, 8)

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch._C import DispatchKey, DispatchKeySet, _dispatch_keys
 from torch._ops import OpOverload
 
+from kernelforge_engine.calls import Json, TensorSpec
 from kernelforge_engine.cast.words import DEVICES, DTYPES, LAYOUTS, MEMORY_FORMATS
-from kernelforge_engine.records import Json, TensorSpec
 
 INT64 = range(-(1 << 63), 1 << 63)
 ENUMS = {"ScalarType": DTYPES, "MemoryFormat": MEMORY_FORMATS, "Layout": LAYOUTS}

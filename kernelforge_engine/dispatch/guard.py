@@ -9,6 +9,7 @@ from torch import Tensor
 from torch._C import _dispatch_has_kernel_for_dispatch_key
 from torch._ops import OpOverload
 
+from kernelforge_engine.calls import Argument, Call, OutputSpec, TensorSpec
 from kernelforge_engine.cast.words import tensor_indexes, words_of
 from kernelforge_engine.dispatch.encode import (
     Unguardable,
@@ -21,7 +22,6 @@ from kernelforge_engine.dispatch.encode import (
     spec_of,
     written,
 )
-from kernelforge_engine.records import Argument, Call, OutputSpec, TensorSpec
 
 __all__ = ["Unguardable", "arguments_of", "describe", "operator_of", "schema_values", "words"]
 

@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch import shim
 from kernelforge_engine.dispatch.guard import arguments_of
 from kernelforge_engine.launch.resolve import buffer_sizes
-from kernelforge_engine.records import Call, ResolvedPlan
+from kernelforge_engine.plans import ResolvedPlan
 
 CALLS = 1000
 MOST_US = 20_000.0

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from kernelforge_engine.dispatch.guard import describe
-from kernelforge_engine.records import ResolvedPlan
+from kernelforge_engine.plans import ResolvedPlan
 
 if TYPE_CHECKING:
     from kernelforge_engine.dispatch.shim import Shim

@@ -10,18 +10,12 @@ from pathlib import Path
 
 import torch
 
+from kernelforge_engine.calls import Backend, Call, OutputSpec
 from kernelforge_engine.cast.words import DTYPES, call_words, float_bits
 from kernelforge_engine.dispatch import build, exports
 from kernelforge_engine.dispatch.probe import NoHit, probe
 from kernelforge_engine.errors import NotInstalled, ShimUnusable
-from kernelforge_engine.records import (
-    Backend,
-    Call,
-    OutputSpec,
-    ResolvedArgument,
-    ResolvedLaunch,
-    ResolvedPlan,
-)
+from kernelforge_engine.plans import ResolvedArgument, ResolvedLaunch, ResolvedPlan
 
 # In the order of `Reason` in native/hook.h.
 REASONS = ("key_set", "unsupported_argument", "guard", "autograd", "overlap", "device")

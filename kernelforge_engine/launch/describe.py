@@ -1,6 +1,6 @@
 """One line about a call, for people and agents."""
 
-from kernelforge_engine.records import Argument, Call, Json, TensorSpec
+from kernelforge_engine.calls import Argument, Call, Json, TensorSpec
 
 SHORT = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16",

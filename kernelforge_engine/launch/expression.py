@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kernelforge_engine.records import Json, TensorSpec
+from kernelforge_engine.calls import Json, TensorSpec
 
 MAX_LENGTH = 400
 MAX_MAGNITUDE = 1 << 62

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from kernelforge_engine.calls import Backend
 from kernelforge_engine.codec import sha256
 from kernelforge_engine.launch.expression import ExpressionError, parse
-from kernelforge_engine.records import Backend, Launch, LaunchPlan, Source, Workspace
+from kernelforge_engine.plans import Launch, LaunchPlan, Source, Workspace
 
 MAX_SOURCE_BYTES = 256 * 1024
 MAX_LAUNCHES = 64

@@ -4,21 +4,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernelforge_engine.calls import ITEM_BYTES, Argument, Call, OutputSpec, TensorSpec
 from kernelforge_engine.launch.expression import ExpressionError, Number, Value, evaluate
 from kernelforge_engine.launch.header import SourceRejected
-from kernelforge_engine.records import (
-    ITEM_BYTES,
-    Argument,
+from kernelforge_engine.plans import (
     ArgumentKind,
     Buffer,
-    Call,
     Launch,
     LaunchPlan,
-    OutputSpec,
     ResolvedArgument,
     ResolvedLaunch,
     ResolvedPlan,
-    TensorSpec,
 )
 
 MAX_WORKSPACE_BYTES = 8 << 30

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from itertools import groupby
 
+from kernelforge_engine.calls import TensorSpec
 from kernelforge_engine.library.match import Site, dense
-from kernelforge_engine.records import TensorSpec
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
+from kernelforge_engine.calls import Call
 from kernelforge_engine.library import dots, elementwise, norms, rows, windows
 from kernelforge_engine.library.match import Offer, Site
-from kernelforge_engine.records import Call
 
 __all__ = ["Offer", "offers"]
 

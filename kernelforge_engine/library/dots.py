@@ -5,9 +5,9 @@ They pay where a call is so small that the set-up of a library call costs more t
 
 from collections.abc import Callable, Iterator
 
+from kernelforge_engine.calls import TensorSpec
 from kernelforge_engine.library.match import Offer, Site, dense
 from kernelforge_engine.library.render import render
-from kernelforge_engine.records import TensorSpec
 
 MOST_PRODUCTS = 1 << 24  # beyond this a blocked matrix product wins
 WINDOWS = "gather the windows into rows, then one dot product per output; no set-up per call"

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from kernelforge_engine.calls import ITEM_BYTES, Argument, Backend, Call, Json, TensorSpec
 from kernelforge_engine.library.render import C_NAMES
-from kernelforge_engine.records import ITEM_BYTES, Argument, Backend, Call, Json, TensorSpec
 
 # Elements that a kernel may count with 32 bits, with room to step past the end.
 MAX_INDEX = (1 << 31) - (1 << 20)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from kernelforge_engine.calls import ITEM_BYTES
 from kernelforge_engine.library.match import (
     MAX_INDEX,
     SMALL,
@@ -14,7 +15,6 @@ from kernelforge_engine.library.match import (
     fitting,
 )
 from kernelforge_engine.library.render import render
-from kernelforge_engine.records import ITEM_BYTES
 
 BLOCK_VALUES = 32  # of a group in the registers of one thread
 TEAM_BYTES = 256 * 65536  # 256 blocks with 64 KiB of registers each

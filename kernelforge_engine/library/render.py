@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from string import Template
 
-from kernelforge_engine.records import Backend
+from kernelforge_engine.calls import Backend
 
 KERNELS = Path(__file__).parent / "kernels"
 SUFFIX: dict[Backend, str] = {"cpu": "cpp", "cuda": "cu"}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from math import prod
 
+from kernelforge_engine.calls import ITEM_BYTES, TensorSpec
 from kernelforge_engine.library.match import (
     Offer,
     Site,
@@ -14,7 +15,6 @@ from kernelforge_engine.library.match import (
     floating,
 )
 from kernelforge_engine.library.render import render
-from kernelforge_engine.records import ITEM_BYTES, TensorSpec
 
 # Values of a row that a lane or a thread may keep: softmax keeps them as floats, a norm as read.
 WARP_VALUES = {"softmax": 32, "row_norm": 64}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from kernelforge_engine.calls import ITEM_BYTES, TensorSpec
 from kernelforge_engine.library.match import (
     MAX_INDEX,
     Offer,
@@ -12,7 +13,6 @@ from kernelforge_engine.library.match import (
     floating,
 )
 from kernelforge_engine.library.render import render
-from kernelforge_engine.records import ITEM_BYTES, TensorSpec
 
 # As torch does: the first of equal values is kept, and a NaN takes over.
 MAXIMUM = {"start": "-infinity()", "step": "(v > a) | (v != v) ? v : a", "finish": "a"}

@@ -10,17 +10,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from kernelforge_engine.calls import Call
 from kernelforge_engine.exchanges import DeviceStatus, Measurement
+from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool.protocol import Raised
-from kernelforge_engine.records import (
-    Artifact,
-    Call,
-    Capture,
-    ResolvedPlan,
-    Timing,
-    Variant,
-    Verdict,
-)
+from kernelforge_engine.records import Artifact, Capture, Family, Inner, Timing, Variant, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +29,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Sighting:
-    """What one capture says about one variant, before it has an id."""
+    """What one capture says about one variant, before it has an id; the fields are a Variant's."""
 
     call: Call
     calls: int
@@ -46,22 +40,41 @@ class Sighting:
     target: bool
     reason: str | None
     examples: tuple[tuple[str, ...], ...]
+    bytes: int = 0
+    flops: int = 0
+    parameters: tuple[int, ...] = ()
+    inside: tuple[Inner, ...] = ()
+    within: tuple[str, ...] = ()
+    launches: int | None = None
+    requires: str | None = None
+    family: Family | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOrder:
+    """Which model to load, on which inputs and where; see worker.load for what may stand there."""
+
+    model: str
+    inputs: tuple[str, ...]
+    device: str
+    random_weights: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureOrder:
-    """Run a user's model once and record it; example tensors go into `blobs`.
+    """Run a user's model and record it; example tensors go into `blobs`.
 
-    A capture takes examples up to `max_bytes`. `quota_bytes` is what the project folder may hold
-    in all, and `room_bytes` how much of that was left; None where there is no quota.
+    A capture keeps up to `examples_per_variant` examples of a variant, together up to `max_bytes`;
+    of a tensor that does not fit, a sample of its values. `quota_bytes` is what the project folder
+    may hold in all, and `room_bytes` how much of that was left; None where there is no quota.
+    `cache` is where the rates of this machine are kept.
     """
 
-    file: str
-    factory: str
-    inputs: str
-    device: str
+    model: ModelOrder
     blobs: str
+    cache: str
     max_bytes: int
+    examples_per_variant: int = 1
     quota_bytes: int | None = None
     room_bytes: int | None = None
     kind: Literal["capture"] = "capture"
@@ -141,10 +154,7 @@ class Timed:
 class MeasureOrder:
     """Run a user's model with and without a cast, interleaved."""
 
-    file: str
-    factory: str
-    inputs: str
-    device: str
+    model: ModelOrder
     cast: str
     cache: str
     kind: Literal["measure"] = "measure"

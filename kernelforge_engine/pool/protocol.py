@@ -11,7 +11,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from kernelforge_engine import errors
-from kernelforge_engine.records import Artifact, Backend, Json, ResolvedPlan
+from kernelforge_engine.calls import Backend, Json
+from kernelforge_engine.plans import ResolvedPlan
+from kernelforge_engine.records import Artifact
 
 
 @dataclass(frozen=True, kw_only=True)

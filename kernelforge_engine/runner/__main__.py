@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kernelforge_engine import codec
+from kernelforge_engine.calls import Backend
 from kernelforge_engine.pool import adopt, frames
 from kernelforge_engine.pool.protocol import (
     Collect,
@@ -18,7 +19,6 @@ from kernelforge_engine.pool.protocol import (
     Sample,
     Sampled,
 )
-from kernelforge_engine.records import Backend
 from kernelforge_engine.runner import cpu, cuda
 from kernelforge_engine.runner.executor import Executor, Unable, unable
 from kernelforge_engine.sandbox import libc

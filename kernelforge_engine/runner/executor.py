@@ -4,8 +4,8 @@ import ctypes
 from pathlib import Path
 from typing import Literal, Protocol
 
+from kernelforge_engine.plans import ResolvedArgument, ResolvedPlan
 from kernelforge_engine.pool.protocol import Failed, Load, Slot
-from kernelforge_engine.records import ResolvedArgument, ResolvedPlan
 
 
 class Unable(Exception):

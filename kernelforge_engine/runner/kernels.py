@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from ctypes import POINTER, byref, c_size_t, c_uint, c_void_p, cast
 
+from kernelforge_engine.plans import ArgumentKind, ResolvedLaunch
 from kernelforge_engine.pool.protocol import Load
-from kernelforge_engine.records import ArgumentKind, ResolvedLaunch
 from kernelforge_engine.runner.driver import Attribute, CudaError, Driver, LaunchConfig
 from kernelforge_engine.runner.executor import Binding, image_of, unable
 

@@ -1,11 +1,12 @@
 """Captures, cards and variants on disk."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 
 from kernelforge_engine import codec
+from kernelforge_engine.calls import Call
 from kernelforge_engine.pool.orders import Sighting
-from kernelforge_engine.records import Call, Capture, Card, Variant
+from kernelforge_engine.records import Capture, Card, Family, Inner, Variant
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
 
@@ -14,9 +15,28 @@ SELECT s.*, v.call AS call FROM sightings s JOIN variants v ON v.id = s.variant_
 """
 
 
-def variant_digest(call: Call, device_name: str) -> str:
-    """What makes two variants the same across captures: the operator, its key, the device."""
-    return codec.sha256(codec.dumps([call.name, list(call.words), device_name]))
+@dataclass(frozen=True, kw_only=True)
+class Details:
+    """What is stored of a sighting beyond the columns that are asked for in SQL."""
+
+    bytes: int = 0
+    flops: int = 0
+    parameters: tuple[int, ...] = ()
+    inside: tuple[Inner, ...] = ()
+    within: tuple[str, ...] = ()
+    launches: int | None = None
+    requires: str | None = None
+    family: Family | None = None
+
+
+DETAILS = tuple(f.name for f in fields(Details))
+
+
+def variant_digest(call: Call, family: Family | None, device_name: str) -> str:
+    """What makes two variants the same across captures: the operator, its key or, for a shape
+    family, how its sizes hang together, and the device."""
+    key = list(call.words) if family is None else [list(fit) for fit in family.fits]
+    return codec.sha256(codec.dumps([call.name, key, device_name]))
 
 
 class Captures:
@@ -43,7 +63,7 @@ class Captures:
         return replace(capture, id=tag("c", number))
 
     async def _sight(self, capture: Capture, card: int, sighting: Sighting) -> None:
-        digest = variant_digest(sighting.call, capture.device_name)
+        digest = variant_digest(sighting.call, sighting.family, capture.device_name)
         await self._database.execute(
             "INSERT INTO variants (digest, call) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING",
             (digest, codec.dumps(sighting.call)),
@@ -51,8 +71,8 @@ class Captures:
         (found,) = await self._database.rows("SELECT id FROM variants WHERE digest = ?", (digest,))
         await self._database.insert(
             """INSERT INTO sightings (variant_id, card_id, calls, eager_us, share, floor_us,
-                                      module, target, reason, examples)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                                      module, target, reason, examples, details)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             (
                 found["id"],
                 card,
@@ -64,6 +84,7 @@ class Captures:
                 sighting.target,
                 sighting.reason,
                 codec.dumps([list(e) for e in sighting.examples]),
+                codec.dumps(Details(**{name: getattr(sighting, name) for name in DETAILS})),
             ),
         )
 
@@ -112,17 +133,21 @@ class Captures:
             f"{VARIANT} WHERE s.card_id = ? ORDER BY s.share DESC, s.id", (found["id"],)
         )
         variants = tuple(_variant(r) for r in rows)
-        total = sum(v.calls * v.eager_us for v in variants)
-        floor = sum(v.calls * v.floor_us for v in variants)
+        variants = tuple(sorted(variants, key=lambda v: v.family is not None))
+        exact = [v for v in variants if v.family is None]
+        total = sum(v.calls * v.eager_us for v in exact)
+        floor = sum(v.calls * v.floor_us for v in exact)
+        capture = await self.get(tag("c", found["capture_id"]))
         return Card(
             id=tag("k", found["id"]),
             capture_id=tag("c", found["capture_id"]),
             operator=found["operator"],
-            calls=sum(v.calls for v in variants),
+            calls=sum(v.calls for v in exact),
             total_us=total,
-            share=sum(v.share for v in variants),
+            share=sum(v.share for v in exact),
             headroom=total / floor if floor > 0 else 1.0,
             variants=variants,
+            wall_share=total / capture.wall_us if capture.wall_us else None,
         )
 
     async def variant(self, variant_id: str) -> Variant:
@@ -163,4 +188,5 @@ def _variant(found: Row) -> Variant:
         target=bool(found["target"]),
         reason=found["reason"],
         examples=codec.loads(tuple[tuple[str, ...], ...], found["examples"]),
+        **vars(codec.loads(Details, found["details"])),
     )

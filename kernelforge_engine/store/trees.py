@@ -6,7 +6,8 @@ from typing import Any
 from kernelforge_engine import codec
 from kernelforge_engine.errors import StaleLease
 from kernelforge_engine.exchanges import Attempt
-from kernelforge_engine.records import Label, Lease, Node, Outcome, Source, Status, Timing, Verdict
+from kernelforge_engine.plans import Source
+from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Timing, Verdict
 from kernelforge_engine.search.tree import TreeNode
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown

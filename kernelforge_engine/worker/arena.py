@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import torch
 
+from kernelforge_engine.calls import Call, TensorSpec
+from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool.protocol import Slot
-from kernelforge_engine.records import Call, ResolvedPlan, TensorSpec
 from kernelforge_engine.worker.device_memory import device_memory
 from kernelforge_engine.worker.tensors import bytes_of, dtype_of, flat
 

@@ -12,7 +12,9 @@ from typing import TypeVar
 
 import torch
 
+from kernelforge_engine.calls import Call
 from kernelforge_engine.errors import ChildRefused
+from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool import frames
 from kernelforge_engine.pool.child import Child, Ended
 from kernelforge_engine.pool.protocol import (
@@ -27,7 +29,7 @@ from kernelforge_engine.pool.protocol import (
     Sample,
     Sampled,
 )
-from kernelforge_engine.records import Artifact, Call, ResolvedPlan, Status, Verdict
+from kernelforge_engine.records import Artifact, Status, Verdict
 from kernelforge_engine.worker.arena import POISONS, Arena
 
 LOAD_SECONDS = 60.0

@@ -4,11 +4,12 @@ from typing import Any
 
 import torch
 
+from kernelforge_engine.calls import Call
 from kernelforge_engine.errors import CaptureEmpty, MeasurementFailed
 from kernelforge_engine.exchanges import Notice, Progress
 from kernelforge_engine.pool.adopt import channel
 from kernelforge_engine.pool.orders import Captured, CaptureOrder, Sighting
-from kernelforge_engine.records import Call, Capture
+from kernelforge_engine.records import Capture
 from kernelforge_engine.worker.clock import wall_us
 from kernelforge_engine.worker.load import Loaded, load
 from kernelforge_engine.worker.machine import device_name
@@ -35,7 +36,7 @@ def capture(order: CaptureOrder, notice: Notice) -> Captured:
         notice(Progress(done=number, total=STEPS, text=text))
 
     step(0, "loading the model")
-    loaded = load(order.file, order.factory, order.inputs, order.device)
+    loaded = load(order.model)
     step(1, "running it unobserved")
     expected = loaded.run()
     model_us = wall_us(loaded.run)
@@ -48,10 +49,9 @@ def capture(order: CaptureOrder, notice: Notice) -> Captured:
     step(5, f"{len(sightings)} variants")
     record = Capture(
         id="",
-        file=order.file,
-        factory=order.factory,
-        inputs=order.inputs,
-        device=order.device,
+        model=order.model.model,
+        inputs=order.model.inputs,
+        device=order.model.device,
         device_name=device_name(loaded.device),
         torch_version=str(torch.__version__),
         wall_us=model_us,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import torch
 
-from kernelforge_engine.records import Call
+from kernelforge_engine.calls import Call
 from kernelforge_engine.worker.tensors import empty
 
 FAMILIES = ("captured", "resampled", "normal", "shifted", "heavy", "faint", "special")

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch.guard import arguments_of
-from kernelforge_engine.records import Call
 from kernelforge_engine.worker.recorder import below_autograd
 from kernelforge_engine.worker.tensors import copied
 

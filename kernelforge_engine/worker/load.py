@@ -3,7 +3,7 @@
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +22,7 @@ from kernelforge_engine.errors import (
     ModelRaised,
     NoDevice,
 )
+from kernelforge_engine.pool.orders import ModelOrder
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -30,20 +31,23 @@ MODULE_NAME = "kernelforge_user_model"
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """A model in eval mode with one set of example inputs, all on `device`."""
+    """A model in eval mode with its input sets, all on `device`.
+
+    `requires`: what to import where operators of the model's own are to be called, or None.
+    """
 
     model: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    sets: tuple[Inputs, ...]
     device: torch.device
+    requires: str | None = None
 
-    def fresh(self) -> Inputs:
+    def fresh(self) -> tuple[Inputs, ...]:
         """The inputs as they were made: a model may write into what it is given."""
-        copies: Inputs = pytree.tree_map_only(torch.Tensor, torch.clone, (self.args, self.kwargs))
+        copies: tuple[Inputs, ...] = pytree.tree_map_only(torch.Tensor, torch.clone, self.sets)
         return copies
 
-    def run(self, inputs: Inputs | None = None) -> Any:
-        """One forward on fresh inputs, from the same random state each time.
+    def run(self, inputs: Sequence[Inputs] | None = None) -> list[Any]:
+        """One forward for every input set, from the same random state each time; the outputs.
 
         What records operators passes `inputs`, so that the copying is not recorded.
 
@@ -51,11 +55,10 @@ class Loaded:
             ModelRaised: whatever the model raised, in our words.
             KernelForgeError: what a recording of this run could not do.
         """
-        args, kwargs = inputs or self.fresh()
         torch.manual_seed(0)
         try:
             with torch.no_grad():
-                result = self.model(*args, **kwargs)
+                result = [self.model(*args, **kwargs) for args, kwargs in inputs or self.fresh()]
         except KernelForgeError:
             raise
         except (Exception, SystemExit) as error:
@@ -76,7 +79,7 @@ def described(error: BaseException) -> str:
     return f"{name}: {lines[0].rstrip('.')}" if lines else name
 
 
-def load(file: str, factory: str, inputs: str, device: str) -> Loaded:
+def load(order: ModelOrder) -> Loaded:
     """Run a user's file and its two factories.
 
     A tensor that make_inputs() leaves on the CPU is moved to the device; the model is moved too.
@@ -84,7 +87,8 @@ def load(file: str, factory: str, inputs: str, device: str) -> Loaded:
     Raises:
         FileMissing, ImportFailed, FactoryMissing, FactoryFailed, InputsRejected, NoDevice
     """
-    chosen = _device(device)
+    chosen = _device(order.device)
+    file, _, factory = order.model.rpartition(":")
     module = _module(Path(file))
     model = _made(module, file, factory, chosen)
     if isinstance(model, torch.nn.Module):
@@ -92,13 +96,9 @@ def load(file: str, factory: str, inputs: str, device: str) -> Loaded:
     if not callable(model):
         what = f"returned {type(model).__name__}, which cannot be called"
         raise FactoryFailed(name=factory, file=file, what=what)
-    args, kwargs = _arguments(_made(module, file, inputs, chosen))
-    return Loaded(
-        model=model,
-        args=tuple(_placed(a, f"inputs[{i}]", chosen) for i, a in enumerate(args)),
-        kwargs={k: _placed(v, f"inputs[{k!r}]", chosen) for k, v in kwargs.items()},
-        device=chosen,
-    )
+    names = order.inputs or ("make_inputs",)
+    sets = tuple(_arguments(_made(module, file, name, chosen)) for name in names)
+    return Loaded(model=model, sets=_placed(sets, "inputs", chosen), device=chosen, requires=file)
 
 
 def _device(text: str) -> torch.device:

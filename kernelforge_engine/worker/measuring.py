@@ -20,7 +20,7 @@ SEED = 0  # of the order of samples and the bootstrap; timings differ from run t
 def measure(order: MeasureOrder, notice: Notice) -> Measured:
     """Load the model, then the cast on the model's device, then compare."""
     notice(Progress(done=0, total=3, text="loading the model"))
-    loaded = load(order.file, order.factory, order.inputs, order.device)
+    loaded = load(order.model)
     loaded.run()
     if loaded.device.type == "cuda":
         torch.cuda.set_device(loaded.device)
@@ -29,8 +29,7 @@ def measure(order: MeasureOrder, notice: Notice) -> Measured:
     notice(Progress(done=2, total=3, text="comparing, interleaved"))
     measurement = compare(
         loaded.model,
-        loaded.args,
-        loaded.kwargs,
+        *loaded.sets[0],
         cast,
         quartets=QUARTETS,
         rng=np.random.default_rng(SEED),

@@ -15,9 +15,9 @@ from torch.nn.modules import module as nn_module
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch.encode import spec_of
 from kernelforge_engine.dispatch.guard import Unguardable, describe, schema_values, words
-from kernelforge_engine.records import Call
 from kernelforge_engine.worker.clock import call_us
 from kernelforge_engine.worker.eligibility import refusal, tensors_in
 from kernelforge_engine.worker.roofline import count_flops

@@ -7,8 +7,8 @@ from math import prod
 
 import torch
 
+from kernelforge_engine.calls import Call, Json
 from kernelforge_engine.dispatch.guard import arguments_of
-from kernelforge_engine.records import Call, Json
 from kernelforge_engine.worker.eligibility import tensors_in
 from kernelforge_engine.worker.recorder import below_autograd
 from kernelforge_engine.worker.tensors import copied

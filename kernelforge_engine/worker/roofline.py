@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from kernelforge_engine.records import Call
+from kernelforge_engine.calls import Call
 from kernelforge_engine.worker.clock import call_us
 
 CUDA_COPY_BYTES = 1 << 30

@@ -18,7 +18,8 @@ from math import sqrt
 
 import torch
 
-from kernelforge_engine.records import Json, Status
+from kernelforge_engine.calls import Json
+from kernelforge_engine.records import Status
 from kernelforge_engine.worker.reference import Expectation
 
 RHO = {torch.float64: 10.0, torch.float32: 10.0, torch.float16: 1.25, torch.bfloat16: 1.25}

@@ -6,8 +6,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from kernelforge_engine.calls import TensorSpec
 from kernelforge_engine.errors import ExampleLost
-from kernelforge_engine.records import TensorSpec
 
 
 def dtype_of(name: str) -> torch.dtype:

@@ -15,17 +15,11 @@ from statistics import median
 import numpy as np
 import torch
 
+from kernelforge_engine.calls import Json
 from kernelforge_engine.dispatch.overhead import hit_us
+from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool.orders import Timed
-from kernelforge_engine.records import (
-    Artifact,
-    Json,
-    Outcome,
-    ResolvedPlan,
-    Status,
-    Timing,
-    Verdict,
-)
+from kernelforge_engine.records import Artifact, Outcome, Status, Timing, Verdict
 from kernelforge_engine.statistics import FEWEST, paired_interval
 from kernelforge_engine.worker.arena import POISONS
 from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more

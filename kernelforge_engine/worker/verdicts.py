@@ -7,7 +7,9 @@ from pathlib import Path
 
 import torch
 
-from kernelforge_engine.records import Artifact, Call, Json, ResolvedPlan, Status, Variant, Verdict
+from kernelforge_engine.calls import Call, Json
+from kernelforge_engine.plans import ResolvedPlan
+from kernelforge_engine.records import Artifact, Status, Variant, Verdict
 from kernelforge_engine.worker.arena import POISONS
 from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more
 from kernelforge_engine.worker.draws import Draw, Draws, families

@@ -15,7 +15,7 @@ import torch
 from kernelforge_engine.dispatch import shim
 from kernelforge_engine.dispatch.guard import describe
 from kernelforge_engine.launch.resolve import buffer_sizes
-from kernelforge_engine.records import ResolvedPlan
+from kernelforge_engine.plans import ResolvedPlan
 
 CALLS, ROUNDS = 5000, 15
 CACHE = Path.home() / ".cache" / "kernelforge"

@@ -41,7 +41,7 @@ async def main() -> None:
 
 
 async def measure(engine: Engine, file: Path) -> None:
-    await engine.capture(CaptureRequest(file=file), lambda _progress: None)
+    await engine.capture(CaptureRequest(model=f"{file}:make_model"), lambda _progress: None)
     (card,) = [c for c in await engine.cards() if c.operator == "aten::gelu"]
     (variant,) = card.variants
     (offer, *_) = await engine.offers(variant.id)

@@ -37,7 +37,9 @@ class Forge:
 
 
 async def captured(engine: Engine, file: Path, device: str) -> Forge:
-    capture = await engine.capture(CaptureRequest(file=file, device=device), silent)
+    capture = await engine.capture(
+        CaptureRequest(model=f"{file}:make_model", device=device), silent
+    )
     cards = await engine.cards(capture.id)
     return Forge(engine, {v.call.name: v for c in cards for v in c.variants if v.target})
 

@@ -22,7 +22,9 @@ async def captured(tmp_path, body, **changes):
     file = tmp_path / "model.py"
     file.write_text(HEAD + body)
     async with Engine.open(resolve(tmp_path / "project")) as engine:
-        capture = await engine.capture(CaptureRequest(file=file, **changes), silent)
+        capture = await engine.capture(
+            CaptureRequest(model=f"{file}:make_model", **changes), silent
+        )
         variants: dict[str, list] = {}
         for card in await engine.cards(capture.id):
             for variant in card.variants:
@@ -214,7 +216,7 @@ def make_inputs():
     settings = resolve(tmp_path / "project")
     small = type(settings)(**{**vars(settings), "max_bytes": 3 << 18})
     async with Engine.open(small) as engine:
-        capture = await engine.capture(CaptureRequest(file=file), silent)
+        capture = await engine.capture(CaptureRequest(model=f"{file}:make_model"), silent)
         variants = {v.call.name: v for c in await engine.cards(capture.id) for v in c.variants}
     assert variants["aten::erfinv"].target
     assert "budget" in variants["aten::neg"].reason

@@ -16,6 +16,7 @@ import torch
 
 from kernelforge_engine import cast as casts
 from kernelforge_engine import codec
+from kernelforge_engine.calls import Call
 from kernelforge_engine.cast import archive, manifest
 from kernelforge_engine.cast.words import call_words
 from kernelforge_engine.dispatch import build, runtime
@@ -23,7 +24,7 @@ from kernelforge_engine.dispatch.guard import describe
 from kernelforge_engine.errors import CastRejected, MeasurementFailed, NoCompiler
 from kernelforge_engine.launch.header import parse_source
 from kernelforge_engine.launch.resolve import resolve
-from kernelforge_engine.records import Call, Label, Outcome, Status, Timing, Verdict
+from kernelforge_engine.records import Label, Outcome, Status, Timing, Verdict
 from kernelforge_engine.statistics import paired_interval
 from kernelforge_engine.worker import measure
 

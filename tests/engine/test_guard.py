@@ -5,6 +5,7 @@ import struct
 import pytest
 import torch
 
+from kernelforge_engine.calls import Argument, Call, TensorSpec
 from kernelforge_engine.cast.words import NotAnArgument, call_words, words_of
 from kernelforge_engine.dispatch.guard import (
     Unguardable,
@@ -13,7 +14,6 @@ from kernelforge_engine.dispatch.guard import (
     schema_values,
     words,
 )
-from kernelforge_engine.records import Argument, Call, TensorSpec
 
 aten = torch.ops.aten
 FLOAT = 6

@@ -4,16 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from kernelforge_engine.calls import Argument, Call, OutputSpec, TensorSpec
 from kernelforge_engine.launch.expression import ExpressionError, evaluate
 from kernelforge_engine.launch.header import SourceRejected, parse_source
 from kernelforge_engine.launch.resolve import resolve
-from kernelforge_engine.records import (
-    Argument,
-    Call,
-    OutputSpec,
-    ResolvedArgument,
-    TensorSpec,
-)
+from kernelforge_engine.plans import ResolvedArgument
 
 HEADER = """/* kernelforge
 [let]

@@ -26,7 +26,7 @@ def silent(_progress):
 async def test_a_real_model_goes_from_capture_to_a_measured_cast(name, tmp_path):
     file = EXAMPLES / name
     async with Engine.open(resolve(tmp_path / "project")) as engine:
-        capture = await engine.capture(CaptureRequest(file=file), silent)
+        capture = await engine.capture(CaptureRequest(model=f"{file}:make_model"), silent)
         assert capture.output_drift == 0
         cards = {c.operator: c for c in await engine.cards(capture.id)}
         faster = [await proposed(engine, cards[op].variants[0].id) for op in sorted(MODELS[name])]
@@ -35,7 +35,9 @@ async def test_a_real_model_goes_from_capture_to_a_measured_cast(name, tmp_path)
             pytest.skip("no kernel was faster on this machine, so there is no cast to measure")
         path = tmp_path / "model.cast"
         await engine.export(path, node_ids=nodes)
-        measured = await engine.measure(MeasureRequest(file=file, cast=path), silent)
+        measured = await engine.measure(
+            MeasureRequest(model=f"{file}:make_model", cast=path), silent
+        )
     assert measured.hits > 0
     assert measured.max_relative < 1e-3
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from kernelforge_engine.builder import contract, gxx
+from kernelforge_engine.calls import Call, OutputSpec, TensorSpec
 from kernelforge_engine.launch.header import parse_source
 from kernelforge_engine.launch.resolve import resolve
 from kernelforge_engine.pool import frames
@@ -32,7 +33,7 @@ from kernelforge_engine.pool.protocol import (
     Sampled,
     Slot,
 )
-from kernelforge_engine.records import Artifact, Call, OutputSpec, TensorSpec
+from kernelforge_engine.records import Artifact
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")
 

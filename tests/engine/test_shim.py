@@ -10,7 +10,7 @@ from torch.nn import functional as F  # noqa: N812  the name torch code uses
 
 from kernelforge_engine.dispatch import shim as shim_module
 from kernelforge_engine.dispatch.guard import Unguardable, describe
-from kernelforge_engine.records import ResolvedPlan
+from kernelforge_engine.plans import ResolvedPlan
 
 CACHE = Path.home() / ".cache" / "kernelforge"
 EMPTY = ResolvedPlan(buffers=(), launches=())

@@ -13,11 +13,12 @@ from torch.nn import functional as F  # noqa: N812  the name torch code uses
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelforge_engine import codec, errors
+from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch import shim as shim_module
 from kernelforge_engine.dispatch.guard import Unguardable, arguments_of, describe
 from kernelforge_engine.dispatch.shim import LoadedCode
 from kernelforge_engine.launch.resolve import buffer_sizes
-from kernelforge_engine.records import Call, ResolvedArgument, ResolvedLaunch, ResolvedPlan
+from kernelforge_engine.plans import ResolvedArgument, ResolvedLaunch, ResolvedPlan
 
 CACHE = Path.home() / ".cache" / "kernelforge"
 HostKernel = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p))

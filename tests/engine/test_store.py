@@ -7,6 +7,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from kernelforge_engine.calls import Argument, Call, OutputSpec, TensorSpec
 from kernelforge_engine.errors import (
     KernelForgeError,
     SchemaTooNew,
@@ -14,30 +15,17 @@ from kernelforge_engine.errors import (
     StoreUnavailable,
     UnknownId,
 )
+from kernelforge_engine.plans import LaunchPlan, Source
 from kernelforge_engine.pool.orders import Sighting
-from kernelforge_engine.records import (
-    Argument,
-    Call,
-    Capture,
-    LaunchPlan,
-    Lease,
-    Outcome,
-    OutputSpec,
-    Source,
-    Status,
-    TensorSpec,
-    Timing,
-    Verdict,
-)
+from kernelforge_engine.records import Capture, Lease, Outcome, Status, Timing, Verdict
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.trees import Filing, Trees
 
 CAPTURE = Capture(
     id="",
-    file="model.py",
-    factory="make_model",
-    inputs="make_inputs",
+    model="m.py:make_model",
+    inputs=("make_inputs",),
     device="cpu",
     device_name="a processor",
     torch_version="2.13.0",

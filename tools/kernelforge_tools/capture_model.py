@@ -6,9 +6,9 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.exchanges import Notice
+from kernelforge_engine.exchanges import CaptureRequest, Notice
 from kernelforge_tools.answer import Answer, View, call
-from kernelforge_tools.entries import capture_request
+from kernelforge_tools.entries import model_name
 from kernelforge_tools.views import CardRow, rounded
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
 from kernelforge_tools.wording import counted, left_out
@@ -22,7 +22,7 @@ class CaptureView(View):
     capture_id: str
     device: str
     calls: int
-    wall_us: float
+    wall_us: float | None
     busy_us: float
     cards: list[CardRow]
     left_out: str | None = None
@@ -48,7 +48,7 @@ async def capture_model(
     project, so capture once, and again only when the model, its inputs or the device change. Takes
     seconds to a minute: it also times eager.
     """
-    request = capture_request(entry, inputs, device)
+    request = CaptureRequest(model=model_name(entry), inputs=(inputs,), device=device)
 
     async def work(engine: Engine, notice: Notice) -> Answer[CaptureView]:
         capture = await engine.capture(request, notice)
@@ -63,7 +63,7 @@ async def capture_model(
                 capture_id=capture.id,
                 device=capture.device_name,
                 calls=capture.calls,
-                wall_us=rounded(capture.wall_us),
+                wall_us=None if capture.wall_us is None else rounded(capture.wall_us),
                 busy_us=rounded(capture.busy_us),
                 cards=rows[:SHOWN],
                 left_out=left_out(min(SHOWN, len(rows)), len(rows), "list_cards()"),

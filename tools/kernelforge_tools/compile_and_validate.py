@@ -5,9 +5,9 @@ from typing import Annotated
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Notice, Proposal, Submission
-from kernelforge_engine.records import Json
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.caller import caller
 from kernelforge_tools.lookups import known_node

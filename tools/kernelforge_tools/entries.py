@@ -3,8 +3,6 @@
 from contextlib import suppress
 from pathlib import Path
 
-from kernelforge_engine.exchanges import CaptureRequest
-
 
 def absolute(path: str | Path) -> Path:
     """A path that means the same in every process."""
@@ -14,10 +12,10 @@ def absolute(path: str | Path) -> Path:
     return path.absolute()
 
 
-def capture_request(entry: str, inputs: str, device: str) -> CaptureRequest:
-    """The request that FILE.py[:function] stands for."""
+def model_name(entry: str) -> str:
+    """FILE.py[:function] in full, so that it means the same in every process."""
     file, factory = split_entry(entry)
-    return CaptureRequest(file=file, factory=factory, inputs=inputs, device=device)
+    return f"{file}:{factory}"
 
 
 def split_entry(entry: str) -> tuple[Path, str]:

@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Attempt
-from kernelforge_engine.records import Json, Node
+from kernelforge_engine.records import Node
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.lookups import ATTEMPT, attempt
 from kernelforge_tools.views import AttemptRow, NodeRow, VerdictDetail

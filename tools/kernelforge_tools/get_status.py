@@ -3,8 +3,9 @@
 from mcp.server.mcpserver import Context
 
 from kernelforge_engine import codec
+from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.records import Capture, Json
+from kernelforge_engine.records import Capture
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.wording import counted, left_out
 
@@ -65,7 +66,7 @@ async def get_status(ctx: Context[Engine]) -> Answer[StatusView]:
 async def _row(engine: Engine, capture: Capture) -> CaptureRow:
     return CaptureRow(
         id=capture.id,
-        file=capture.file,
+        file=capture.model,
         device=capture.device,
         cards=len(await engine.cards(capture.id)),
     )

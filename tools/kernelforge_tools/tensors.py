@@ -1,8 +1,8 @@
 """The arguments of a call as an agent reads them, and the names a launch header may use."""
 
+from kernelforge_engine.calls import Call, Json
 from kernelforge_engine.launch.describe import tensor_text
 from kernelforge_engine.launch.resolve import environment
-from kernelforge_engine.records import Call, Json
 from kernelforge_tools.answer import View
 
 

@@ -1,8 +1,9 @@
 """Records as an agent and a reader of `--json` see them: rounded, in words, without bulk."""
 
+from kernelforge_engine.calls import Json
 from kernelforge_engine.exchanges import Attempt, CastEntrySummary, CastSummary
 from kernelforge_engine.launch.describe import tensor_text
-from kernelforge_engine.records import Card, Json, Node, Timing, Variant, Verdict
+from kernelforge_engine.records import Card, Node, Timing, Variant, Verdict
 from kernelforge_tools.answer import View
 from kernelforge_tools.tensors import plain_arguments
 from kernelforge_tools.wording import first_error, meanings

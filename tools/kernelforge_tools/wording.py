@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from kernelforge_engine.records import Json
+from kernelforge_engine.calls import Json
 
 LOG_LINES = 12
 OWN = ("candidate.", "launch[")  # how a compiler names the candidate's text and launch header

@@ -2,6 +2,7 @@
 
 from kernelforge_engine import codec
 from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import CaptureRequest
 from kernelforge_engine.records import Capture, Card
 from kernelforge_server.cli.options import (
     DeviceOption,
@@ -12,7 +13,7 @@ from kernelforge_server.cli.options import (
 )
 from kernelforge_server.cli.session import Session
 from kernelforge_server.cli.tables import cards_table, microseconds
-from kernelforge_tools.entries import capture_request
+from kernelforge_tools.entries import model_name
 from kernelforge_tools.views import CardRow
 from kernelforge_tools.wording import counted
 
@@ -26,7 +27,7 @@ def capture(
 ) -> None:
     """Run a model once on its example inputs and record every operator it calls."""
     session = Session(project=project, as_json=as_json)
-    request = capture_request(entry, inputs, device)
+    request = CaptureRequest(model=model_name(entry), inputs=(inputs,), device=device)
 
     async def work(engine: Engine) -> tuple[Capture, tuple[Card, ...]]:
         with session.progress("capture") as notice:
@@ -46,6 +47,6 @@ def capture_line(made: Capture, cards: tuple[Card, ...]) -> str:
     """What a capture found, in one line."""
     return (
         f"{made.id}: {counted(made.calls, 'call')} of {counted(len(cards), 'operator')} on "
-        f"{made.device_name}; the model takes {microseconds(made.wall_us)}, its operators "
+        f"{made.device_name}; the model takes {microseconds(made.wall_us or 0.0)}, its operators "
         f"{microseconds(made.busy_us)}."
     )

@@ -88,7 +88,9 @@ def demo(
 
 async def _demo(engine: Engine, session: Session, file: Path, device: str, budget: int) -> Demo:
     with session.progress("capture ", steps=True) as notice:
-        capture = await engine.capture(CaptureRequest(file=file, device=device), notice)
+        capture = await engine.capture(
+            CaptureRequest(model=f"{file}:make_model", device=device), notice
+        )
     cards = await engine.cards(capture.id)
     with session.progress("optimize", steps=True) as notice:
         report = await engine.optimize(capture.id, budget=budget, notice=notice)
@@ -102,7 +104,7 @@ async def _demo(engine: Engine, session: Session, file: Path, device: str, budge
         )
     with session.progress("measure ", steps=True) as notice:
         measurement = await engine.measure(
-            MeasureRequest(file=file, cast=path, device=device), notice
+            MeasureRequest(model=f"{file}:make_model", cast=path, device=device), notice
         )
     return Demo(capture=capture, cards=cards, report=report, cast=cast, measurement=measurement)
 

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import FileMissing, MeasurementFailed
 from kernelforge_engine.exchanges import Notice, Proposal
-from kernelforge_engine.records import Json, Outcome, Status, Timing
+from kernelforge_engine.records import Outcome, Status, Timing
 from kernelforge_server.cli.options import JsonOption, ProjectOption, VariantOption
 from kernelforge_server.cli.session import NOTHING_FASTER, Session
 from kernelforge_server.cli.tables import GOOD, interval, microseconds

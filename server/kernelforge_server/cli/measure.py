@@ -17,7 +17,7 @@ from kernelforge_server.cli.options import (
 )
 from kernelforge_server.cli.session import Session
 from kernelforge_server.cli.tables import call_lines, measurement_table, outcome
-from kernelforge_tools.entries import absolute, split_entry
+from kernelforge_tools.entries import absolute, model_name
 
 
 def measure(
@@ -30,9 +30,8 @@ def measure(
 ) -> None:
     """Compare a whole model with and without a cast, on its own example inputs."""
     session = Session(project=project, as_json=as_json)
-    file, factory = split_entry(entry)
     request = MeasureRequest(
-        file=file, cast=absolute(cast), factory=factory, inputs=inputs, device=device
+        model=model_name(entry), cast=absolute(cast), inputs=(inputs,), device=device
     )
 
     async def work(engine: Engine) -> Measurement:

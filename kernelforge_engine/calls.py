@@ -9,6 +9,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from kernelforge_engine import codec
+
 Json = JsonValue
 Backend = Literal["cpu", "cuda"]
 
@@ -63,7 +65,8 @@ class OutputSpec:
 @dataclass(frozen=True, kw_only=True)
 class Argument:
     """One schema argument: plain JSON, with tensors as {"tensor": index into the inputs}, and
-    {"dtype": name}, {"memory_format": name}, {"layout": name}, {"float": "inf"} for the rest."""
+    {"dtype": name}, {"memory_format": name}, {"layout": name}, {"float": "inf"} for the rest. In a
+    region a tensor that is given once more is the text "same as in0"."""
 
     name: str
     value: Json
@@ -90,8 +93,9 @@ class Region:
         owner: its qualified name, as package.module.Class or package.module.function.
         source: the text of that forward or function, empty where it cannot be read.
         steps: its operators in the order they ran.
-        returns: the tensors it returns, numbered as in Step.
+        returns: the tensors it returns, numbered as in Step; -1 where it returns None.
         terms: how many terms an output element sums at most, over all steps.
+        form: whether it returns a tensor, or a tuple or list of them.
     """
 
     kind: Literal["module", "function"]
@@ -100,6 +104,13 @@ class Region:
     steps: tuple[Step, ...]
     returns: tuple[int, ...]
     terms: int = 1
+    form: Literal["tensor", "tuple", "list"] = "tensor"
+
+    @property
+    def digest(self) -> str:
+        """What names its program: the value of the argument `program` of its call."""
+        steps = [codec.dump(step) for step in self.steps]
+        return codec.sha256(codec.dumps([steps, list(self.returns), self.form]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
@@ -28,6 +29,7 @@ from kernelforge_engine.pool.orders import (
     TimeOrder,
 )
 from kernelforge_engine.pool.protocol import Build, BuilderReply, BuildRefused, Built, Raised
+from kernelforge_engine.records import Variant
 
 BUILD_SECONDS = 180.0
 JUDGE_SECONDS = 900.0
@@ -48,6 +50,7 @@ class Children:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = dict(environment)
         self._judge: Child | None = None
+        self._imported: tuple[str, int] | None = None
         self._judging = anyio.Lock()
         self._building = anyio.CapacityLimiter(BUILDERS)
 
@@ -98,15 +101,27 @@ class Children:
 
     async def judge(self, order: JudgeOrder) -> Judged:
         """The verdict on a built candidate."""
-        return _answer(Judged, await self._ask_judge("judge a candidate", order))
+        return _answer(Judged, await self._ask_judge("judge a candidate", order, order.variant))
 
     async def time(self, order: TimeOrder) -> Timed:
         """The timing of a valid candidate."""
-        return _answer(Timed, await self._ask_judge("time a candidate", order))
+        return _answer(Timed, await self._ask_judge("time a candidate", order, order.variant))
 
-    async def _ask_judge(self, task: str, order: object) -> Any:
+    async def _ask_judge(self, task: str, order: object, variant: Variant | None = None) -> Any:
         async with self._judging:
+            self._renew(variant.requires if variant else None)
             return await self._twice(self._living_judge, task, order, JudgeReply, JUDGE_SECONDS)
+
+    def _renew(self, requires: str | None) -> None:
+        """End a Judge that imported other operators of a user's, or these before their file was
+        changed: a process can register an operator once."""
+        if requires is None:
+            return
+        file = Path(requires)
+        stamp = (requires, file.stat().st_mtime_ns if file.is_file() else 0)
+        if self._imported not in (None, stamp):
+            self.close()
+        self._imported = stamp
 
     def _living_judge(self) -> Child:
         if self._judge is None or not self._judge.alive:

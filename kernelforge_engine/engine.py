@@ -25,6 +25,7 @@ from kernelforge_engine.exchanges import (
     Attempt,
     CaptureRequest,
     CastSummary,
+    Collected,
     EngineStatus,
     Job,
     Measurement,
@@ -34,6 +35,7 @@ from kernelforge_engine.exchanges import (
     OptimizeReport,
     Progress,
     Proposal,
+    Removed,
     Selection,
     Settings,
     Submission,
@@ -41,6 +43,7 @@ from kernelforge_engine.exchanges import (
 from kernelforge_engine.export import Exporter
 from kernelforge_engine.jobs import JobRunner
 from kernelforge_engine.library.catalog import Offer, offers
+from kernelforge_engine.members import ends
 from kernelforge_engine.optimize import Optimizer
 from kernelforge_engine.pool.orders import CaptureOrder, MeasureOrder, ModelOrder, Probed, TimeOrder
 from kernelforge_engine.records import Capture, Card, Lease, Node, Variant
@@ -50,8 +53,9 @@ from kernelforge_engine.search.tree import Tree
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.jobs import Jobs
+from kernelforge_engine.store.removal import Removal
 from kernelforge_engine.store.trees import Trees, is_valid
-from kernelforge_engine.submission import Submitter
+from kernelforge_engine.submission import Submitter, plans_at
 
 SECRET_BYTES = 32
 
@@ -73,6 +77,7 @@ class Engine:
         self._settings, self._clock, self._secret = settings, clock, secret
         self._database = database
         self._captures, self._trees = Captures(database), Trees(database)
+        self._removal = Removal(database, settings.project / "blobs")
         self._children = Children(settings.environment)
         self._jobs = JobRunner(Jobs(database), tasks, clock)
         self._submitter = Submitter(
@@ -128,6 +133,23 @@ class Engine:
     async def captures(self) -> tuple[Capture, ...]:
         """Every capture, newest first."""
         return await self._captures.all()
+
+    async def delete_capture(self, capture_id: str, *, force: bool = False) -> Removed:
+        """Remove a capture, what only it saw, and the example tensors that nothing names any more.
+
+        Raises:
+            CaptureHoldsWork: nodes would go with it, and `force` does not say that they may.
+        """
+        removed = await self._removal.capture(capture_id, force=force)
+        return replace(removed, collected=await self.collect_blobs())
+
+    async def collect_blobs(self) -> Collected:
+        """Remove example tensors that no capture names, as one that was killed leaves them."""
+        return await self._removal.collect(self._clock())
+
+    async def stored_bytes(self) -> int:
+        """What the example tensors of all captures take."""
+        return await self._removal.stored_bytes()
 
     async def capture_of(self, capture_id: str | None) -> Capture:
         """A capture, or the newest one."""
@@ -215,6 +237,7 @@ class Engine:
                 shims=str(self._settings.cache),
                 secret=self._secret(),
                 environment=self._settings.environment,
+                others=plans_at(candidate.source, variant, ends(variant)),
             )
         )
         if timed.verdict is not None:
@@ -326,6 +349,8 @@ def _model(request: ModelRequest) -> ModelOrder:
         inputs=request.inputs,
         device=request.device,
         random_weights=request.random_weights,
+        dtype=request.dtype,
+        generate_tokens=request.generate_tokens,
     )
 
 

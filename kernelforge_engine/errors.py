@@ -3,7 +3,9 @@
 KernelForgeError
 ├── UsageError            the request cannot be carried out as written (exit code 2)
 │   ├── FileMissing, ImportFailed, FactoryMissing, FactoryFailed, InputsRejected
-│   ├── UnknownId (NoCapture), StaleLease, BadOption, NotATarget, NothingToExport
+│   ├── ModuleMissing, ModuleFailed, PackageMissing, NotCached, ModelUnusable, InputsUnusable
+│   ├── UnknownId (NoCapture), StaleLease, BadOption, NotATarget, NothingToExport,
+│   │   CaptureHoldsWork
 │   ├── NoCompiler, NoDevice
 │   └── CastRejected
 └── WorkFailed            the request was fine and the work did not finish (exit code 1)
@@ -56,7 +58,36 @@ class FactoryFailed(UsageError):
 
 
 class InputsRejected(UsageError):
-    """{field} from make_inputs() cannot be used: {why}. Next: {step}."""
+    """{field} from {source} cannot be used: {why}. Next: {step}."""
+
+
+class ModuleMissing(UsageError):
+    """There is no module {module} to import. Next: run from the folder that holds it, install it,
+    or name a file as FILE.py:make_model or a model as hf:org/name."""
+
+
+class ModuleFailed(UsageError):
+    """The module {module} cannot be imported: {error}. Next: make `python -m {module}` work by
+    itself, then run this again."""
+
+
+class PackageMissing(UsageError):
+    """{what} needs the package {package}, which is not installed. Next: pip install {package}, or
+    install kernelforge-mcp[hf]."""
+
+
+class NotCached(UsageError):
+    """{name} is not in the local Hugging Face cache, and nothing is downloaded from here. Next: run
+    `hf download {name}`, or name a local folder as hf:./FOLDER, or use --random-weights with a
+    configuration as hf:config.json."""
+
+
+class ModelUnusable(UsageError):
+    """The model {model} cannot be loaded: {why}. Next: {step}."""
+
+
+class InputsUnusable(UsageError):
+    """The inputs {entry} cannot be used: {why}. Next: {step}."""
 
 
 class UnknownId(UsageError):
@@ -75,6 +106,11 @@ class StaleLease(UsageError):
 
 class BadOption(UsageError):
     """{field} = {value!r} is not accepted: {why}. Next: use {accepted}."""
+
+
+class CaptureHoldsWork(UsageError):
+    """Capture {capture} is the only one with the variants of {nodes}, which would go with it. Next:
+    export what is worth keeping, then remove the capture with --force."""
 
 
 class NotATarget(UsageError):
@@ -105,8 +141,8 @@ class WorkFailed(KernelForgeError):
 
 
 class ModelRaised(WorkFailed):
-    """The model raised {error} when it was run on its example inputs. Next: run
-    make_model()(*make_inputs()) by itself and mend what it reports."""
+    """The model raised {error} when it was run on its example inputs. Next: run it on them by
+    itself and mend what it reports, or give other inputs."""
 
 
 class CaptureEmpty(WorkFailed):

@@ -53,12 +53,16 @@ class ModelRequest:
             or a text, image or sound file; the default depends on the kind of model.
         device: cpu, cuda or cuda:N.
         random_weights: make the weights instead of reading them, where a configuration is enough.
+        dtype: bfloat16, float16 or float32 for an hf: model, None for its own.
+        generate_tokens: how many tokens an hf: language model generates, 0 for one forward.
     """
 
     model: str
     inputs: tuple[str, ...] = ()
     device: str = "cpu"
     random_weights: bool = False
+    dtype: str | None = None
+    generate_tokens: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +71,28 @@ class CaptureRequest(ModelRequest):
 
     examples_per_variant: int = 1
     max_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """Files of example tensors that nothing names any more: those that were removed, and the bytes
+    of those that stay, since a capture may be about to name what is young. While `running` captures
+    store theirs, none are removed."""
+
+    blobs: int = 0
+    bytes: int = 0
+    young_bytes: int = 0
+    running: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removed:
+    """A capture that was removed, with the variants that no other capture saw and their nodes."""
+
+    capture_id: str
+    variants: int
+    nodes: int
+    collected: Collected = Collected()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,7 @@
 """From the best nodes of a project to a cast."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -15,9 +14,12 @@ from kernelforge_engine.codec import sha256
 from kernelforge_engine.errors import BadOption, NothingToExport, NotWritten
 from kernelforge_engine.exchanges import CastSummary, OptimizeReport
 from kernelforge_engine.pool.orders import Probed
-from kernelforge_engine.records import Node, Outcome, Variant, Verdict
+from kernelforge_engine.records import Node, Outcome, Variant
+from kernelforge_engine.serving import Service, services, without_rivals
 from kernelforge_engine.store.trees import is_valid
 from kernelforge_engine.submission import Candidate, Submitter
+
+REGION = "region::"
 
 
 class Forge(Protocol):
@@ -26,14 +28,6 @@ class Forge(Protocol):
     async def report(self, capture_id: str | None = None) -> OptimizeReport: ...
     async def node(self, node_id: str) -> Node: ...
     async def variant(self, variant_id: str) -> Variant: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Chosen:
-    node: Node
-    variant: Variant
-    candidate: Candidate
-    verdict: Verdict
 
 
 class Exporter:
@@ -48,41 +42,59 @@ class Exporter:
         Raises:
             NothingToExport: no node is faster than eager.
             BadOption: the path exists, a named node was not found to be valid and faster than
-                eager, or two of them belong to one variant.
+                eager or serves a region, or two of them belong to one variant.
             NotWritten: the path cannot be written.
         """
         _may_write(path, overwrite)
-        chosen = [await self._chosen(node_id) for node_id in node_ids or await self._fastest()]
-        _one_per_variant(chosen)
-        await to_thread.run_sync(self._write, path, chosen)
+        nodes = [await self._node(node_id) for node_id in node_ids or await self._fastest()]
+        _one_per_variant(nodes)
+        found = [one for node in nodes for one in await self._served(node)]
+        if not found:
+            raise NothingToExport
+        await to_thread.run_sync(self._write, path, without_rivals(found))
         return await to_thread.run_sync(summarize, path)
 
     async def _fastest(self) -> tuple[str, ...]:
         report = await self._forge.report()
-        found = [r.node_id for r in report.rows if r.outcome == Outcome.FASTER]
+        found = [
+            r.node_id
+            for r in report.rows
+            if r.outcome == Outcome.FASTER and not r.operator.startswith(REGION)
+        ]
         if not found:
             raise NothingToExport
         return tuple(node_id for node_id in found if node_id)
 
-    async def _chosen(self, node_id: str) -> _Chosen:
+    async def _node(self, node_id: str) -> Node:
         node = await self._forge.node(node_id)
-        verdict = _worth_shipping(node)
+        variant = await self._forge.variant(node.variant_id)
+        if variant.call.region is not None:
+            raise BadOption(
+                field="node",
+                value=node.id,
+                why=f"it serves the region {variant.call.operator}, and a cast of this version "
+                "holds kernels for operators only",
+                accepted="nodes of operators",
+            )
+        _worth_shipping(node)
+        return node
+
+    async def _served(self, node: Node) -> tuple[Service, ...]:
         variant = await self._forge.variant(node.variant_id)
         candidate = await self._submitter.rebuilt(node, variant, self._machine.archs)
-        return _Chosen(node=node, variant=variant, candidate=candidate, verdict=verdict)
+        return services(node, variant, candidate)
 
-    def _write(self, path: Path, chosen: list[_Chosen]) -> None:
+    def _write(self, path: Path, found: Sequence[Service]) -> None:
         binaries: dict[str, bytes] = {}
-        entries = [self._entry(choice, binaries) for choice in chosen]
-        backend = chosen[0].variant.call.backend
+        entries = [_entry(one, binaries) for one in found]
         names = {d.backend: d.name for d in self._machine.devices}
         header = Header(
             created_at=self._at,
             kernelforge=__version__,
             torch=self._machine.torch_version,
-            device_name=names[backend],
+            device_name=names[entries[0].backend],
         )
-        sources = {c.candidate.source.digest: c.candidate.source.text for c in chosen}
+        sources = {s.candidate.source.digest: s.candidate.source.text for s in found}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write(path, header, entries, sources=sources, binaries=binaries)
@@ -90,26 +102,27 @@ class Exporter:
             step = "free space there, or choose another path"
             raise NotWritten(what="The cast", path=path, why=error.strerror, step=step) from error
 
-    def _entry(self, choice: _Chosen, binaries: dict[str, bytes]) -> Entry:
-        variant, candidate = choice.variant, choice.candidate
-        return Entry(
-            node_id=choice.node.id,
-            call=variant.call,
-            backend=variant.call.backend,
-            source_digest=candidate.source.digest,
-            plan=candidate.source.plan,
-            resolved=candidate.plan,
-            binaries=_binaries(candidate, binaries),
-            verdict=choice.verdict,
-            timing=choice.node.timing,
-            label=choice.node.label,
-            share=variant.share,
-            calls=variant.calls,
-        )
+
+def _entry(one: Service, binaries: dict[str, bytes]) -> Entry:
+    source = one.candidate.source
+    return Entry(
+        node_id=one.node.id,
+        call=one.call,
+        backend=one.call.backend,
+        source_digest=source.digest,
+        plan=source.plan,
+        resolved=one.plan,
+        binaries=_binaries(one.candidate, binaries),
+        verdict=one.verdict,
+        timing=one.timing,
+        label=one.node.label,
+        share=one.share,
+        calls=one.calls,
+    )
 
 
-def _worth_shipping(node: Node) -> Verdict:
-    """The verdict of a node that is valid and faster than eager; a cast holds no other."""
+def _worth_shipping(node: Node) -> None:
+    """Refuse a node that is not both valid and faster than eager; a cast holds no other."""
     if node.verdict is None:
         why, accepted = "it is eager itself", "a node with a source that is faster than eager"
     elif not is_valid(node):
@@ -121,7 +134,7 @@ def _worth_shipping(node: Node) -> Verdict:
         why = f"its benchmark found it {node.timing.outcome}"
         accepted = "a node that a benchmark found faster; its calls are best left to eager"
     else:
-        return node.verdict
+        return
     raise BadOption(field="node", value=node.id, why=why, accepted=accepted)
 
 
@@ -152,14 +165,14 @@ def _may_write(path: Path, overwrite: bool) -> None:
         )
 
 
-def _one_per_variant(chosen: list[_Chosen]) -> None:
+def _one_per_variant(nodes: Sequence[Node]) -> None:
     seen: dict[str, str] = {}
-    for choice in chosen:
-        other = seen.setdefault(choice.variant.id, choice.node.id)
-        if other != choice.node.id:
+    for node in nodes:
+        other = seen.setdefault(node.variant_id, node.id)
+        if other != node.id:
             raise BadOption(
                 field="node",
-                value=choice.node.id,
-                why=f"{other} serves variant {choice.variant.id} already",
+                value=node.id,
+                why=f"{other} serves variant {node.variant_id} already",
                 accepted="one node per variant",
             )

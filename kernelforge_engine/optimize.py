@@ -61,8 +61,10 @@ class Optimizer:
         return await self._report(capture_id, tally)
 
     async def _targets(self, capture_id: str | None) -> list[Variant]:
-        variants = [v for c in await self._forge.cards(capture_id) for v in c.variants if v.target]
-        worth = [v for v in variants if v.share >= WORTH_A_TRY]
+        """Operators at one size: the library has no kernel for a region or for every size."""
+        cards = await self._forge.cards(capture_id)
+        exact = [v for c in cards for v in c.variants if v.target and _is_exact(v)]
+        worth = [v for v in exact if v.share >= WORTH_A_TRY]
         return sorted(worth, key=lambda v: -v.share * (1 - 1 / max(v.headroom, 1.0)))
 
     async def _variant(self, variant: Variant, budget: int, tally: _Tally, notice: Notice) -> None:
@@ -113,7 +115,8 @@ class Optimizer:
             notice(Progress(done=0, total=1, text=str(failure)))
 
     async def report(self, capture_id: str | None) -> OptimizeReport:
-        """The best node of every target variant, without proposing anything."""
+        """The best node of every target, without proposing anything; regions and shape families
+        stand there only where they have one."""
         return await self._report(capture_id, _Tally())
 
     async def _report(self, capture_id: str | None, tally: _Tally) -> OptimizeReport:
@@ -121,7 +124,8 @@ class Optimizer:
         variants = sorted(
             (v for c in cards for v in c.variants if v.target), key=lambda v: -v.share
         )
-        rows = [_row(v, best_node(await self._forge.tree(v.id))) for v in variants]
+        best = [(v, best_node(await self._forge.tree(v.id))) for v in variants]
+        rows = [_row(v, node) for v, node in best if node or _is_exact(v)]
         return OptimizeReport(
             rows=tuple(rows),
             proposals=tally.proposals,
@@ -146,12 +150,17 @@ def best_node(nodes: tuple[Node, ...]) -> Node | None:
     )
 
 
+def _is_exact(variant: Variant) -> bool:
+    """Whether this is an operator at one size, not a region or a shape family."""
+    return variant.family is None and variant.call.region is None
+
+
 def _row(variant: Variant, node: Node | None) -> OptimizeRow:
     timing = node.timing if node else None
     return OptimizeRow(
         variant_id=variant.id,
         operator=variant.call.name,
-        variant=variant_text(variant.call),
+        variant=_text(variant),
         calls=variant.calls,
         share=variant.share,
         node_id=node.id if node else None,
@@ -163,6 +172,11 @@ def _row(variant: Variant, node: Node | None) -> OptimizeRow:
         low=timing.low if timing else None,
         high=timing.high if timing else None,
     )
+
+
+def _text(variant: Variant) -> str:
+    text = variant_text(variant.call)
+    return f"{text} and {len(variant.family.members) - 1} other sizes" if variant.family else text
 
 
 def _silent(_progress: Progress) -> None:

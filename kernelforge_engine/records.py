@@ -37,7 +37,7 @@ class Family:
 
     Attributes:
         symbols: names of the varying sizes, as "s0".
-        fits: for every integer of a call (see families.numbers) its value as
+        fits: for every integer of a call (see sizes.numbers) its value as
             constant + sum of coefficient x symbol: (constant, coefficient of s0, ...).
         members: the variants it was fitted on, by size.
         held_out: sizes inside the validated range that no member has; candidates are judged there.
@@ -47,6 +47,16 @@ class Family:
     fits: tuple[tuple[int, ...], ...]
     members: tuple[Member, ...]
     held_out: tuple[tuple[int, ...], ...]
+
+    @property
+    def dearest(self) -> Member:
+        """The member whose calls take the most time, of those that have an example."""
+        return max(self.members, key=lambda m: (bool(m.examples), m.calls * m.eager_us))
+
+    def named(self, sizes: tuple[int, ...]) -> str:
+        """Values of the symbols as people read them: s0 = 13."""
+        pairs = zip(self.symbols, sizes, strict=True)
+        return ", ".join(f"{symbol} = {size}" for symbol, size in pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,8 +220,24 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SizeTiming:
+    """A paired comparison with eager at one member of a shape family."""
+
+    sizes: tuple[int, ...]
+    outcome: Outcome
+    speedup: float
+    low: float
+    high: float
+    eager_us: float
+    candidate_us: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Timing:
-    """A paired comparison with eager: `speedup` = eager/candidate with its 99 % interval."""
+    """A paired comparison with eager: `speedup` = eager/candidate with its 99 % interval.
+
+    Of a shape family it is that of the dearest member; `sizes` has every member that was timed.
+    """
 
     outcome: Outcome
     speedup: float
@@ -221,6 +247,7 @@ class Timing:
     candidate_us: float
     scope: str
     evidence: dict[str, Json] = field(default_factory=dict)
+    sizes: tuple[SizeTiming, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """From a proposal to a verdict: parse, resolve, build, judge, file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +10,12 @@ from kernelforge_engine import codec
 from kernelforge_engine.children import Children
 from kernelforge_engine.errors import BadOption, MeasurementFailed, StaleLease
 from kernelforge_engine.exchanges import Notice, Progress, Proposal, Settings, Submission
+from kernelforge_engine.fitting import Numbers
 from kernelforge_engine.launch.header import SourceRejected, parse_source
 from kernelforge_engine.launch.resolve import resolve
+from kernelforge_engine.members import all_sizes, at_size, is_covered, judged_at, named
 from kernelforge_engine.plans import LaunchPlan, ResolvedPlan, Source
-from kernelforge_engine.pool.orders import JudgeOrder
+from kernelforge_engine.pool.orders import JudgeOrder, SizedPlan
 from kernelforge_engine.pool.protocol import Build, BuildRefused
 from kernelforge_engine.records import Artifact, Node, Status, Variant, Verdict
 from kernelforge_engine.store.captures import Captures
@@ -65,7 +67,7 @@ class Submitter:
         variant = await self._captures.variant(proposal.variant_id)
         parent_id = await self._parent(proposal)
         twin = await self._twin(variant, proposal)
-        if twin is not None and twin.verdict is not None:
+        if twin is not None and twin.verdict is not None and _settles(twin, variant):
             return await self._known(proposal, parent_id, twin, twin.verdict)
         try:
             candidate = await self.built(proposal.text, variant, archs, notice)
@@ -80,9 +82,12 @@ class Submitter:
                 blobs=str(self._settings.project / "blobs"),
                 secret=self._secret(),
                 environment=self._settings.environment,
+                others=plans_at(candidate.source, variant, judged_at(variant)),
             )
         )
         notice(Progress(done=STEPS, total=STEPS, text=str(judged.verdict.status)))
+        if twin is not None:
+            await self._trees.file_verdict(twin.id, judged.verdict)
         return await self._filed(
             proposal, parent_id, candidate.source, judged.verdict, candidate.artifact.digest
         )
@@ -144,6 +149,7 @@ class Submitter:
         try:
             source = parse_source(text, backend)
             plan = resolve(source.plan, variant.call)
+            plans_at(source, variant, all_sizes(variant))
         except SourceRejected as rejected:
             verdict = Verdict(status=Status.REJECTED_SOURCE, reason=str(rejected))
             raise _Refused(source=source, verdict=verdict) from rejected
@@ -226,6 +232,28 @@ class Submitter:
         return Submission(
             verdict=verdict, node=None, attempt_id=await self._trees.file_attempt(filing)
         )
+
+
+def _settles(twin: Node, variant: Variant) -> bool:
+    """Whether what is known of a node still holds: a later capture may have brought other sizes."""
+    return not is_valid(twin) or is_covered(twin.verdict, variant)
+
+
+def plans_at(source: Source, variant: Variant, wanted: Sequence[Numbers]) -> tuple[SizedPlan, ...]:
+    """What a source launches at sizes of a shape family.
+
+    Raises:
+        SourceRejected: an expression of its header has no value at one of them.
+    """
+    return tuple(_sized(source.plan, variant, values) for values in wanted)
+
+
+def _sized(plan: LaunchPlan, variant: Variant, values: Numbers) -> SizedPlan:
+    try:
+        return SizedPlan(sizes=values, plan=resolve(plan, at_size(variant, values).call))
+    except SourceRejected as rejected:
+        why = f"at {named(variant, values)}: {rejected}"
+        raise SourceRejected(why) from rejected
 
 
 def _unread(text: str, variant: Variant) -> Source:

@@ -78,6 +78,11 @@ class Entry:
     calls: int
 
     @property
+    def key(self) -> tuple[str, tuple[int, ...]]:
+        """What tells it from every other entry: one node may serve several sizes."""
+        return self.node_id, self.call.words
+
+    @property
     def file(self) -> str:
         """The name of its source in the archive."""
         return f"sources/{self.source_digest}{SUFFIXES[self.backend]}"
@@ -184,8 +189,8 @@ def _check_claims(entries: Sequence[Entry]) -> None:
     keys = [(e.call.operator, e.call.overload, e.backend, e.call.words) for e in entries]
     if len(set(keys)) < len(keys):
         raise _Inconsistent(why="two of its entries claim the same call")
-    if len({e.node_id for e in entries}) < len(entries):
-        raise _Inconsistent(why="two of its entries have the same node id")
+    if len({(e.node_id, e.source_digest) for e in entries}) > len({e.node_id for e in entries}):
+        raise _Inconsistent(why="entries with the same node id have different sources")
 
 
 def _check_extra(cast: CastFile) -> None:

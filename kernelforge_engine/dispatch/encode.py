@@ -5,7 +5,7 @@ tensors without lazy bits, modes or wrappers, on one device, and plain numbers, 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -127,18 +127,36 @@ def encode(values: Iterable[Any]) -> tuple[list[Json], list[Tensor]]:
         Unguardable: a value that no guard can cover, or tensors on more than one device.
     """
     tensors: list[Tensor] = []
-    encoded = [_encode(value, tensors) for value in values]
-    if len({tensor.device for tensor in tensors}) > 1:
-        raise Unguardable(why="its tensors are on more than one device")
+
+    def named(tensor: Tensor) -> Json:
+        tensors.append(checked(tensor))
+        return {"tensor": len(tensors) - 1}
+
+    encoded = [encode_value(value, named) for value in values]
+    refuse_devices(tensors)
     return encoded, tensors
 
 
-def _encode(value: Any, tensors: list[Tensor]) -> Json:
+def refuse_devices(tensors: Iterable[Tensor]) -> None:
+    """Refuse tensors on more than one device.
+
+    Raises:
+        Unguardable: they are.
+    """
+    if len({tensor.device for tensor in tensors}) > 1:
+        raise Unguardable(why="its tensors are on more than one device")
+
+
+def encode_value(value: Any, named: Callable[[Tensor], Json]) -> Json:
+    """One argument value in the form of records.Argument; `named` says what stands for a tensor.
+
+    Raises:
+        Unguardable: a value that no guard can cover.
+    """
     if isinstance(value, Tensor):
-        tensors.append(checked(value))
-        return {"tensor": len(tensors) - 1}
+        return named(value)
     if isinstance(value, list | tuple):
-        return [_encode(item, tensors) for item in value]
+        return [encode_value(item, named) for item in value]
     if value is None or type(value) in (bool, str):
         plain: Json = value
         return plain
@@ -191,7 +209,7 @@ def spec_of(tensor: Tensor) -> TensorSpec:
 
 
 def decode(value: Json, tensors: Sequence[Tensor]) -> Any:
-    """The live value of a records.Argument value."""
+    """The live value of a records.Argument value; a CUDA device is that of the first tensor."""
     if isinstance(value, list):
         return [decode(item, tensors) for item in value]
     if not isinstance(value, dict):
@@ -199,6 +217,8 @@ def decode(value: Json, tensors: Sequence[Tensor]) -> Any:
     [(kind, held)] = value.items()
     if kind == "tensor" and isinstance(held, int):
         return tensors[held]
+    if kind == "device":
+        return torch.device("cpu") if held == "cpu" else tensors[0].device
     return float(str(held)) if kind == "float" else getattr(torch, str(held))
 
 

@@ -116,14 +116,14 @@ def _refuse_context(op: OpOverload, device: str) -> None:
     # Autocast would reach the operators inside a composite one; a kernel in its place would not.
     # With a rule of its own (linear, conv2d, softmax) an operator comes here with its inputs cast.
     if (
-        _autocast_depth() > 0
+        autocast_depth() > 0
         and any(map(has_kernel, COMPOSITE_KEYS))
         and not has_kernel(f"Autocast{device.upper()}")
     ):
         raise Unguardable(why="autocast acts on the operators inside this composite operator")
 
 
-def _autocast_depth() -> int:
+def autocast_depth() -> int:
     """How many autocast regions surround this thread; a dispatch mode hides whether they are on."""
     depth = torch.autocast_increment_nesting() - 1
     torch.autocast_decrement_nesting()
@@ -167,7 +167,7 @@ def _outputs(
     ]
     if not flat or not all(isinstance(tensor, Tensor) for tensor, _ in flat):
         raise Unguardable(why="it returns something else than tensors")
-    _refuse_views([tensor for tensor, alias in flat if not alias], tensors)
+    refuse_views([tensor for tensor, alias in flat if not alias], tensors)
     return tuple(
         OutputSpec(
             tensor=spec_of(checked(tensor)),
@@ -183,7 +183,12 @@ def _single(slot: list[int]) -> int:
     return slot[0]
 
 
-def _refuse_views(fresh: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+def refuse_views(fresh: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+    """Refuse outputs that a kernel cannot allocate and fill.
+
+    Raises:
+        Unguardable: one shares memory, within itself or with another tensor, or lies elsewhere.
+    """
     taken = {_storage(t) for t in inputs if t.numel()}
     for tensor in map(checked, fresh):
         if tensor.device != inputs[0].device:

@@ -1,6 +1,7 @@
 """What a hit costs by itself: guard, output allocation and return, without a kernel."""
 
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from torch.utils import _pytree as pytree
 from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch import shim
 from kernelforge_engine.dispatch.guard import arguments_of
+from kernelforge_engine.dispatch.regions import region_words, values_of
 from kernelforge_engine.launch.resolve import buffer_sizes
 from kernelforge_engine.plans import ResolvedPlan
 
@@ -32,26 +34,52 @@ def hit_us(call: Call, inputs: list[torch.Tensor], kept: int, folder: Path) -> f
     As when eager is timed, the last `kept` outputs stay alive; the pages of a large output are
     touched, since whoever writes to fresh pages first pays for them. `inputs` must have the layout
     of the call; `folder` caches the built shim.
+
+    A region has no shim: it is charged what Python needs to compute the guard words of all its
+    arguments and to make its outputs, more than a guard written for the purpose would take.
     """
+    if call.region is not None:
+        return _best_us(call, _region_hit(call, inputs), kept)
     loaded = _loaded(folder)
     empty = ResolvedPlan(buffers=tuple(buffer_sizes(call)), launches=())
     handle = loaded.add(call, empty)
     try:
-        first = _batch_us(call, inputs, kept, 1)
-        calls = max(kept, min(CALLS, int(MOST_US / first)))
-        return min(_batch_us(call, inputs, kept, calls) for _ in range(BATCHES))
+        op, args, kwargs = arguments_of(call, inputs)
+        return _best_us(call, lambda: op(*args, **kwargs), kept)
     finally:
         loaded.remove(handle)
 
 
-def _batch_us(call: Call, inputs: list[torch.Tensor], kept: int, calls: int) -> float:
-    op, args, kwargs = arguments_of(call, inputs)
+def _region_hit(call: Call, inputs: list[torch.Tensor]) -> Callable[[], Any]:
+    """The guard and the outputs of a region's call."""
+    values, device = values_of(call, inputs), inputs[0].device
+    layouts = [
+        (o.tensor.shape, o.tensor.stride, getattr(torch, o.tensor.dtype)) for o in call.outputs
+    ]
+
+    def hit() -> Any:
+        region_words(values)
+        return [
+            torch.empty_strided(shape, stride, dtype=dtype, device=device)
+            for shape, stride, dtype in layouts
+        ]
+
+    return hit
+
+
+def _best_us(call: Call, hit: Callable[[], Any], kept: int) -> float:
+    first = _batch_us(call, hit, kept, 1)
+    calls = max(kept, min(CALLS, int(MOST_US / first)))
+    return min(_batch_us(call, hit, kept, calls) for _ in range(BATCHES))
+
+
+def _batch_us(call: Call, hit: Callable[[], Any], kept: int, calls: int) -> float:
     fresh = sum(o.tensor.extent_bytes for o in call.outputs if o.alias is None)
     alive: list[Any] = [None] * kept
     with torch.no_grad():
         start = time.perf_counter_ns()
         for i in range(calls):
-            alive[i % kept] = output = op(*args, **kwargs)
+            alive[i % kept] = output = hit()
             if fresh >= FROM_THE_SYSTEM:
                 _touch(output)
         return (time.perf_counter_ns() - start) / 1000.0 / calls

@@ -24,6 +24,7 @@ from kernelforge_engine.errors import NotInstalled
 SWITCH = "KERNELFORGE_DISABLE"
 
 Model = TypeVar("Model")
+Key = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +69,9 @@ class Cast:
         self._lock = threading.RLock()
         self._shim: Shim | None = None
         self._loader: Loader | None = None
-        self._handles: dict[str, Handle] = {}
-        self._inactive: dict[str, str] = {}
-        self._hits: Counter[str] = Counter()
+        self._handles: dict[Key, Handle] = {}
+        self._inactive: dict[Key, str] = {}
+        self._hits: Counter[Key] = Counter()
         self._fallbacks: Counter[tuple[str, str]] = Counter()
         self._before: Counter[tuple[str, str]] = Counter()
         self._enabled = False
@@ -101,8 +102,8 @@ class Cast:
         with self._lock:
             if self._enabled and self._shim is not None:
                 self._fallbacks += self._missed(self._shim) - self._before
-                for node_id, handle in self._handles.items():
-                    self._hits[node_id] += self._shim.hits(handle)
+                for key, handle in self._handles.items():
+                    self._hits[key] += self._shim.hits(handle)
                     self._shim.remove(handle)
                 self._handles.clear()
                 self._enabled = False
@@ -149,9 +150,9 @@ class Cast:
         try:
             code = loader.code(entry)
         except Inactive as inactive:
-            self._inactive[entry.node_id] = str(inactive)
+            self._inactive[entry.key] = str(inactive)
             return None
-        self._inactive.pop(entry.node_id, None)
+        self._inactive.pop(entry.key, None)
         return code
 
     def _install(self, shim: Shim, entry: Entry) -> None:
@@ -159,9 +160,9 @@ class Cast:
         if code is None:
             return
         try:
-            self._handles[entry.node_id] = shim.add(entry.call, entry.resolved, code)
+            self._handles[entry.key] = shim.add(entry.call, entry.resolved, code)
         except NotInstalled as error:
-            self._inactive[entry.node_id] = f"operator: {error}"
+            self._inactive[entry.key] = f"operator: {error}"
 
     def _missed(self, shim: Shim) -> Counter[tuple[str, str]]:
         ours = {entry.call.name for entry in self.file.entries}
@@ -174,14 +175,14 @@ class Cast:
         return self._fallbacks + (self._missed(self._shim) - self._before)
 
     def _served(self, entry: Entry) -> Served:
-        hits = self._hits[entry.node_id]
-        if self._shim is not None and entry.node_id in self._handles:
-            hits += self._shim.hits(self._handles[entry.node_id])
+        hits = self._hits[entry.key]
+        if self._shim is not None and entry.key in self._handles:
+            hits += self._shim.hits(self._handles[entry.key])
         return Served(
             node_id=entry.node_id,
             operator=entry.call.name,
             hits=hits,
-            inactive=self._inactive.get(entry.node_id),
+            inactive=self._inactive.get(entry.key),
         )
 
 

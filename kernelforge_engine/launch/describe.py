@@ -7,6 +7,7 @@ SHORT = {
     "int64": "i64", "int32": "i32",
 }  # fmt: skip
 MOST_TENSORS = 4
+PROGRAM = "program"  # the argument of a region that is the digest of its steps
 
 
 def tensor_text(spec: TensorSpec) -> str:
@@ -30,14 +31,28 @@ def variant_text(call: Call) -> str:
     tensors = [tensor_text(t) for t in call.inputs[:MOST_TENSORS]]
     if len(call.inputs) > MOST_TENSORS:
         tensors.append(f"+{len(call.inputs) - MOST_TENSORS}")
-    plain = [f"{a.name}={_value(a)}" for a in call.arguments if not _holds_tensor(a.value)]
+    plain = [f"{a.name}={_value(a)}" for a in plain_arguments(call)]
     return ", ".join(tensors + [text for text in plain if not text.endswith("=None")])
 
 
-def _holds_tensor(value: Json) -> bool:
+def plain_arguments(call: Call) -> list[Argument]:
+    """The arguments that hold no tensor, without the digest of a region's steps."""
+    digest = PROGRAM if call.region else None
+    return [a for a in call.arguments if a.name != digest and not tensors_of(a.value)]
+
+
+def tensors_of(value: Json) -> list[int]:
+    """The inputs that an argument's value holds, in order."""
     if isinstance(value, list):
-        return any(_holds_tensor(v) for v in value)
-    return isinstance(value, dict) and "tensor" in value
+        return [index for entry in value for index in tensors_of(entry)]
+    if isinstance(value, dict) and isinstance(index := value.get("tensor"), int):
+        return [index]
+    return []
+
+
+def owners(call: Call) -> dict[int, str]:
+    """The argument that every input belongs to."""
+    return {index: a.name for a in call.arguments for index in tensors_of(a.value)}
 
 
 def _value(argument: Argument) -> str:

@@ -58,6 +58,8 @@ class ModelOrder:
     inputs: tuple[str, ...]
     device: str
     random_weights: bool = False
+    dtype: str | None = None
+    generate_tokens: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +109,19 @@ class Probed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SizedPlan:
+    """What a candidate launches at one size of a shape family."""
+
+    sizes: tuple[int, ...]
+    plan: ResolvedPlan
+
+
+@dataclass(frozen=True, kw_only=True)
 class JudgeOrder:
-    """Judge a built candidate; `secret` (hexadecimal) keys every draw of this evaluation."""
+    """Judge a built candidate; `secret` (hexadecimal) keys every draw of this evaluation.
+
+    `others` are further sizes of a shape family at which it is judged.
+    """
 
     variant: Variant
     plan: ResolvedPlan
@@ -116,6 +129,7 @@ class JudgeOrder:
     blobs: str
     secret: str
     environment: dict[str, str]
+    others: tuple[SizedPlan, ...] = ()
     kind: Literal["judge"] = "judge"
 
 
@@ -129,7 +143,8 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class TimeOrder:
-    """Time a valid candidate against eager; `shims` is where built dispatch shims are cached."""
+    """Time a valid candidate against eager; `shims` is where built dispatch shims are cached, and
+    `others` are further members of a shape family."""
 
     variant: Variant
     plan: ResolvedPlan
@@ -138,6 +153,7 @@ class TimeOrder:
     shims: str
     secret: str
     environment: dict[str, str]
+    others: tuple[SizedPlan, ...] = ()
     kind: Literal["time"] = "time"
 
 

@@ -7,6 +7,7 @@ from kernelforge_engine import codec
 from kernelforge_engine.calls import Call
 from kernelforge_engine.pool.orders import Sighting
 from kernelforge_engine.records import Capture, Card, Family, Inner, Variant
+from kernelforge_engine.sizes import skeleton
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
 
@@ -35,7 +36,7 @@ DETAILS = tuple(f.name for f in fields(Details))
 def variant_digest(call: Call, family: Family | None, device_name: str) -> str:
     """What makes two variants the same across captures: the operator, its key or, for a shape
     family, how its sizes hang together, and the device."""
-    key = list(call.words) if family is None else [list(fit) for fit in family.fits]
+    key = list(call.words) if family is None else [skeleton(call), [list(f) for f in family.fits]]
     return codec.sha256(codec.dumps([call.name, key, device_name]))
 
 
@@ -176,10 +177,14 @@ def _capture(found: Row) -> Capture:
 
 
 def _variant(found: Row) -> Variant:
+    details: Details = codec.loads(Details, found["details"])
+    call = codec.loads(Call, found["call"])
+    if details.family is not None:  # another capture may have had another dearest member
+        call = details.family.dearest.call
     return Variant(
         id=tag("v", found["variant_id"]),
         card_id=tag("k", found["card_id"]),
-        call=codec.loads(Call, found["call"]),
+        call=call,
         calls=found["calls"],
         eager_us=found["eager_us"],
         share=found["share"],
@@ -188,5 +193,5 @@ def _variant(found: Row) -> Variant:
         target=bool(found["target"]),
         reason=found["reason"],
         examples=codec.loads(tuple[tuple[str, ...], ...], found["examples"]),
-        **vars(codec.loads(Details, found["details"])),
+        **vars(details),
     )

@@ -8,6 +8,9 @@ counts, and zeros of both signs; `special` scatters NaN and infinities over ever
 A tensor without negative values gets none. Booleans are tossed, integers drawn from the captured
 range (row numbers of an embedding: from the whole table); `resampled` and `special` take both from
 the captured values.
+
+A size that was held out has no captured tensors: its draws resemble those of another size, and an
+integer that could be a place in a dimension stays a place in it where that is shorter.
 """
 
 import hashlib
@@ -48,17 +51,20 @@ def families(call: Call) -> tuple[str, ...]:
 
 
 class Draws:
-    """The draws of one evaluation, keyed by its secret."""
+    """The draws of one evaluation, keyed by its secret.
 
-    def __init__(self, captured: Sequence[torch.Tensor], call: Call, secret: bytes) -> None:
+    `captured` are the tensors they resemble and `origin` the call those were captured from.
+    """
+
+    def __init__(
+        self, captured: Sequence[torch.Tensor], origin: Call, call: Call, secret: bytes
+    ) -> None:
         self._captured = tuple(captured)
-        self._call = call
+        self._origin, self._call = origin, call
         self._secret = secret
 
     def make(self, family: str) -> Draw:
-        """The inputs of one family."""
-        if family == "captured":
-            return Draw(family=family, inputs=self._captured)
+        """The inputs of one family, all but `captured`."""
         inputs = tuple(self._fresh(family, i) for i in range(len(self._captured)))
         if family == "special":
             self._scatter(inputs)
@@ -67,27 +73,49 @@ class Draws:
     def _fresh(self, family: str, index: int) -> torch.Tensor:
         source = self._captured[index]
         target = empty(self._call.inputs[index], source.device)
+        place = _unexpanded(target)
         values = _unexpanded(source)
         generator = self._generator(family, index, source.device)
         if family in FROM_CAPTURED:
-            drawn = _resampled(values, generator)
+            drawn = self._within(_resampled(values, place.shape, generator))
         elif values.is_floating_point():
-            drawn = _real(values, family, generator)
+            drawn = _real(values, place.shape, family, generator)
         else:
-            drawn = self._whole(values, index, generator)
-        _unexpanded(target).copy_(drawn)
+            drawn = self._whole(values, place.shape, index, generator)
+        place.copy_(drawn)
         return target
 
-    def _whole(self, values: torch.Tensor, index: int, generator: torch.Generator) -> torch.Tensor:
+    def _whole(
+        self, values: torch.Tensor, shape: torch.Size, index: int, generator: torch.Generator
+    ) -> torch.Tensor:
         """Booleans and integers."""
-        if not values.numel():
-            return values
         low, high = 0, 1
         if values.dtype != torch.bool:
-            low, high = int(values.min()), int(values.max())
+            low, high = self._range(values)
         if self._call.operator == "aten::embedding" and index == 1:
             high = self._call.inputs[0].shape[0] - 1
-        return torch.randint(low, high + 1, values.shape, generator=generator, device=values.device)
+        return torch.randint(low, high + 1, shape, generator=generator, device=values.device)
+
+    def _within(self, values: torch.Tensor) -> torch.Tensor:
+        """Captured integers where each is a place that the tensors of this size have too."""
+        kept = values.is_floating_point() or values.is_complex() or values.dtype == torch.bool
+        if kept or self._origin is self._call:
+            return values
+        return values.clamp(max=self._range(values)[1])
+
+    def _range(self, values: torch.Tensor) -> tuple[int, int]:
+        if not values.numel():
+            return 0, 0
+        low, high = int(values.min()), int(values.max())
+        high = self._last_place(high)
+        return min(low, high), high
+
+    def _last_place(self, high: int) -> int:
+        """`high`, or the last place of the shortest dimension that was long enough for it and is
+        shorter here."""
+        pairs = zip(self._origin.inputs, self._call.inputs, strict=True)
+        sizes = [s for a, b in pairs for s in zip(a.shape, b.shape, strict=True)]
+        return min([high, *(now - 1 for then, now in sizes if then > high >= now > 0)])
 
     def _scatter(self, inputs: Sequence[torch.Tensor]) -> None:
         floating = [(i, t) for i, t in enumerate(inputs) if t.is_floating_point() and t.numel()]
@@ -114,14 +142,14 @@ class Draws:
         return generator
 
 
-def _real(values: torch.Tensor, family: str, generator: torch.Generator) -> torch.Tensor:
+def _real(
+    values: torch.Tensor, shape: torch.Size, family: str, generator: torch.Generator
+) -> torch.Tensor:
     wide = values.double() if values.dtype == torch.float64 else values.float()
     scale = FAINT if family == "faint" else _scale(wide)
 
     def normal() -> torch.Tensor:
-        return torch.randn(
-            values.shape, generator=generator, device=values.device, dtype=wide.dtype
-        )
+        return torch.randn(shape, generator=generator, device=values.device, dtype=wide.dtype)
 
     drawn = normal()
     if family == "heavy":
@@ -129,12 +157,10 @@ def _real(values: torch.Tensor, family: str, generator: torch.Generator) -> torc
     drawn = drawn * scale
     if family == "shifted":
         drawn = drawn + SHIFT * scale
-    if not bool((wide < 0).any()):
+    if wide.numel() and not bool((wide < 0).any()):
         drawn = drawn.abs() + scale * 1e-3
     if family == "faint":
-        sparse = torch.rand(
-            values.shape, generator=generator, device=values.device, dtype=torch.float32
-        )
+        sparse = torch.rand(shape, generator=generator, device=values.device, dtype=torch.float32)
         # Multiplying keeps the sign: zeros of both signs.
         drawn = drawn * (sparse >= ZERO_SHARE)
     return drawn
@@ -154,9 +180,9 @@ def _unexpanded(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _resampled(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def _resampled(values: torch.Tensor, shape: torch.Size, generator: torch.Generator) -> torch.Tensor:
     flat = values.reshape(-1)
     if not flat.numel():
-        return values
-    places = torch.randint(flat.numel(), (flat.numel(),), generator=generator, device=values.device)
-    return flat[places].view(values.shape)
+        return values.new_zeros(shape)
+    places = torch.randint(flat.numel(), shape, generator=generator, device=values.device)
+    return flat[places]

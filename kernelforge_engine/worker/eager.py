@@ -1,4 +1,4 @@
-"""Eager's side of a comparison: the operator over rotating inputs, timed as the candidate is."""
+"""Eager's side of a comparison: the call over rotating inputs, timed as the candidate is."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,13 +7,13 @@ from typing import Any
 import torch
 
 from kernelforge_engine.calls import Call
-from kernelforge_engine.dispatch.guard import arguments_of
-from kernelforge_engine.worker.recorder import below_autograd
+from kernelforge_engine.worker.below import below_autograd
+from kernelforge_engine.worker.invocation import repeated
 from kernelforge_engine.worker.tensors import copied
 
 
 class EagerSide:
-    """`calls` calls of the operator over `sets` copies of its inputs.
+    """`calls` calls of the operator or region over `sets` copies of its inputs.
 
     Each set's last output stays alive until the set is used again, so outputs rotate through memory
     as the candidate's do.
@@ -22,7 +22,7 @@ class EagerSide:
     def __init__(self, call: Call, inputs: Sequence[torch.Tensor], sets: int, calls: int) -> None:
         self._device = inputs[0].device
         self._calls, self._sets = calls, sets
-        self._bound = [_bind(call, [copied(t) for t in inputs]) for _ in range(sets)]
+        self._bound = [repeated(call, [copied(t) for t in inputs]) for _ in range(sets)]
         self._kept: list[Any] = [None] * sets
         self.graphed = False
         self._replay: Callable[[], None] = self._loop
@@ -66,8 +66,3 @@ class EagerSide:
         end.record()
         end.synchronize()
         return float(start.elapsed_time(end)) * 1000.0 / self._calls
-
-
-def _bind(call: Call, tensors: list[torch.Tensor]) -> Callable[[], Any]:
-    op, args, kwargs = arguments_of(call, tensors)
-    return lambda: op(*args, **kwargs)

@@ -16,11 +16,13 @@ from kernelforge_engine.pool.orders import (
     Timed,
     TimeOrder,
 )
+from kernelforge_engine.records import Variant
+from kernelforge_engine.worker.load import imported
 from kernelforge_engine.worker.machine import probe
 from kernelforge_engine.worker.roofline import Roofline
 from kernelforge_engine.worker.serve import serve
-from kernelforge_engine.worker.timing import Comparison
-from kernelforge_engine.worker.verdicts import Case, Evaluation
+from kernelforge_engine.worker.sized import judged, timed
+from kernelforge_engine.worker.verdicts import Case
 
 
 class Judge:
@@ -36,20 +38,36 @@ class Judge:
         """The reply to one order."""
         if isinstance(order, ProbeOrder):
             return probe()
+        _import_operators(order.variant)
         case = self._case_of(order)
         secret = bytes.fromhex(order.secret)
         if isinstance(order, JudgeOrder):
-            evaluation = Evaluation(case, secret)
-            return Judged(verdict=evaluation.verdict(order.plan, order.artifact, order.environment))
-        roofline = self._rooflines.setdefault(case.device, Roofline(case.device))
-        comparison = Comparison(case, secret, roofline, Path(order.shims))
-        return comparison.timed(order.plan, order.artifact, order.environment)
+            return Judged(verdict=judged(order, case, secret))
+        cache = Path(order.shims)
+        roofline = self._rooflines.setdefault(case.device, Roofline(case.device, cache))
+        return timed(order, case, secret, roofline, cache)
 
     def _case_of(self, order: JudgeOrder | TimeOrder) -> Case:
         if self._case is None or self._case.variant != order.variant:
             self._case = None
             self._case = Case(order.variant, Path(order.blobs))
         return self._case
+
+
+def _import_operators(variant: Variant) -> None:
+    """Import what registers a variant's operators, unless they are there already: no operator can
+    be registered twice."""
+    region = variant.call.region
+    steps = region.steps if region else (variant.call,)
+    known = all(_is_registered(step.operator, step.overload) for step in steps)
+    if variant.requires is not None and not known:
+        imported(variant.requires)
+
+
+def _is_registered(operator: str, overload: str) -> bool:
+    namespace, _, name = operator.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    return hasattr(packet, overload or "default")
 
 
 if __name__ == "__main__":

@@ -1,32 +1,28 @@
-"""Loading a user's model: plain Python run in this child only, with its own folder importable."""
+"""Loading a user's model and its inputs, in a child process only: this runs the user's code."""
 
-import importlib.util
-import inspect
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 from kernelforge_engine.errors import (
-    FactoryFailed,
-    FactoryMissing,
-    FileMissing,
-    ImportFailed,
+    BadOption,
     InputsRejected,
     KernelForgeError,
     ModelRaised,
     NoDevice,
 )
 from kernelforge_engine.pool.orders import ModelOrder
-
-Inputs = tuple[tuple[Any, ...], dict[str, Any]]
-
-MODULE_NAME = "kernelforge_user_model"
+from kernelforge_engine.worker.ways.diffusion import diffusers_model
+from kernelforge_engine.worker.ways.generation import generating
+from kernelforge_engine.worker.ways.given import arguments, given
+from kernelforge_engine.worker.ways.hub import PREFIX, found_source
+from kernelforge_engine.worker.ways.python import module_at, python_model
+from kernelforge_engine.worker.ways.ready import Inputs, Ready, described
+from kernelforge_engine.worker.ways.saved import EXPORTED, SCRIPTED, saved_model
+from kernelforge_engine.worker.ways.transformer import transformers_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,33 +68,53 @@ class Loaded:
             torch.cuda.synchronize(self.device)
 
 
-def described(error: BaseException) -> str:
-    """An exception of the user's code as `Type: first line`."""
-    lines = str(error).strip().splitlines()
-    name = type(error).__name__
-    return f"{name}: {lines[0].rstrip('.')}" if lines else name
-
-
 def load(order: ModelOrder) -> Loaded:
-    """Run a user's file and its two factories.
+    """Load a model by the way in that its name asks for, and make its inputs.
 
-    A tensor that make_inputs() leaves on the CPU is moved to the device; the model is moved too.
+    A tensor that is made on the CPU is moved to the device; the model is moved too.
 
     Raises:
-        FileMissing, ImportFailed, FactoryMissing, FactoryFailed, InputsRejected, NoDevice
+        UsageError: the model or its inputs are not there, or cannot be used.
     """
-    chosen = _device(order.device)
-    file, _, factory = order.model.rpartition(":")
-    module = _module(Path(file))
-    model = _made(module, file, factory, chosen)
-    if isinstance(model, torch.nn.Module):
-        model = _settled(model, file, factory, chosen)
-    if not callable(model):
-        what = f"returned {type(model).__name__}, which cannot be called"
-        raise FactoryFailed(name=factory, file=file, what=what)
-    names = order.inputs or ("make_inputs",)
-    sets = tuple(_arguments(_made(module, file, name, chosen)) for name in names)
-    return Loaded(model=model, sets=_placed(sets, "inputs", chosen), device=chosen, requires=file)
+    device = _device(order.device)
+    ready = _ready(order, device)
+    if order.inputs:
+        sets = tuple(given(entry, ready, device) for entry in order.inputs)
+    else:
+        sets = (arguments(ready.default()),)
+    return Loaded(
+        model=generating(ready.model, order.model, order.generate_tokens),
+        sets=tuple(
+            _placed(one, _source(entry), device)
+            for one, entry in zip(sets, order.inputs or ("make_inputs",), strict=True)
+        ),
+        device=device,
+        requires=ready.requires,
+    )
+
+
+def imported(requires: str) -> None:
+    """Import what defines a model's own operators: a `requires` of something that was loaded.
+
+    Raises:
+        FileMissing, ImportFailed, ModuleMissing, ModuleFailed
+    """
+    module_at(requires)
+
+
+def _ready(order: ModelOrder, device: torch.device) -> Ready:
+    if order.model.startswith(PREFIX):
+        found = found_source(order, device)
+        if found.is_pipeline or "_class_name" in found.config:
+            return diffusers_model(found)
+        return transformers_model(found, order.generate_tokens)
+    for field, value in (("random_weights", order.random_weights), ("dtype", order.dtype)):
+        if value:
+            why = "a model that is no hf: model has weights of its own"
+            raise BadOption(field=field, value=value, why=why, accepted="it with hf: models only")
+    if order.model.endswith((EXPORTED, *SCRIPTED)):
+        return saved_model(order.model, device)
+    return python_model(order.model, device)
 
 
 def _device(text: str) -> torch.device:
@@ -115,64 +131,27 @@ def _device(text: str) -> torch.device:
     return device
 
 
-def _module(path: Path) -> ModuleType:
-    path = path.resolve()
-    if not path.is_file():
-        raise FileMissing(path=path)
-    sys.path.insert(0, str(path.parent))
-    specification = importlib.util.spec_from_file_location(MODULE_NAME, path)
-    if specification is None or specification.loader is None:
-        raise ImportFailed(file=path, error="it is no Python file")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[MODULE_NAME] = module
-    try:
-        specification.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise ImportFailed(file=path, error=described(error)) from error
-    return module
+def _source(entry: str) -> str:
+    return f"{entry}()" if entry.isidentifier() else entry
 
 
-def _made(module: ModuleType, file: str, name: str, device: torch.device) -> Any:
-    factory = getattr(module, name, None)
-    if not callable(factory):
-        raise FactoryMissing(file=file, name=name)
-    try:
-        takes_device = "device" in inspect.signature(factory).parameters
-        return factory(device=str(device)) if takes_device else factory()
-    except (Exception, SystemExit) as error:
-        raise FactoryFailed(name=name, file=file, what=f"raised {described(error)}") from error
+def _placed(one: Inputs, source: str, device: torch.device) -> Inputs:
+    leaves, tree = pytree.tree_flatten_with_path(one)
+    moved = [
+        _moved(leaf, f"inputs{pytree.keystr(path[1:])}", source, device) for path, leaf in leaves
+    ]
+    placed: Inputs = pytree.tree_unflatten(moved, tree)
+    return placed
 
 
-def _settled(
-    model: torch.nn.Module, file: str, factory: str, device: torch.device
-) -> torch.nn.Module:
-    try:
-        return model.to(device).eval()
-    except Exception as error:
-        what = f"returned a model that cannot be moved to {device}: {described(error)}"
-        raise FactoryFailed(name=factory, file=file, what=what) from error
-
-
-def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if isinstance(inputs, dict) or hasattr(inputs, "keys"):
-        return (), dict(inputs)
-    if isinstance(inputs, tuple | list):
-        return tuple(inputs), {}
-    return (inputs,), {}
-
-
-def _placed(value: Any, field: str, device: torch.device) -> Any:
-    leaves, tree = pytree.tree_flatten(value)
-    return pytree.tree_unflatten([_moved(leaf, field, device) for leaf in leaves], tree)
-
-
-def _moved(leaf: Any, field: str, device: torch.device) -> Any:
+def _moved(leaf: Any, field: str, source: str, device: torch.device) -> Any:
     if not isinstance(leaf, torch.Tensor) or leaf.device == device:
         return leaf
     if leaf.device.type != "cpu":
         raise InputsRejected(
             field=field,
+            source=source,
             why=f"it is on {leaf.device} and the model runs on {device}",
-            step="let make_inputs() create it on the CPU; it is moved from there",
+            step="create it on the CPU; it is moved from there",
         )
     return leaf.to(device)

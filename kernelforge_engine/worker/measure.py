@@ -19,6 +19,7 @@ from kernelforge_engine.dispatch.runtime import Cast
 from kernelforge_engine.errors import MeasurementFailed
 from kernelforge_engine.exchanges import Measurement
 from kernelforge_engine.statistics import paired_interval
+from kernelforge_engine.worker.ways.ready import Inputs
 
 CONFIDENCE = 0.99
 SAMPLE_US = 10_000.0
@@ -29,14 +30,13 @@ TINY = torch.finfo(torch.float32).tiny  # the scale of an output of zeros
 
 def compare(
     model: Callable[..., Any],
-    inputs_args: Sequence[Any],
-    inputs_kwargs: Mapping[str, Any],
+    sets: Sequence[Inputs],
     cast: Cast,
     *,
     quartets: int,
     rng: np.random.Generator,
 ) -> Measurement:
-    """Time `model(*inputs_args, **inputs_kwargs)` as it is and with `cast`, in microseconds.
+    """Time the model on all its input sets together, as it is and with `cast`, in microseconds.
 
     `speedup` is original over patched with its 99 % interval; `hits` and `fallbacks` are of all
     patched runs. The model runs under no_grad, on the same inputs every time: a model that changes
@@ -45,7 +45,7 @@ def compare(
     Raises:
         MeasurementFailed: fewer than 8 quartets, or outputs that cannot be compared.
     """
-    trial = _Trial(lambda: model(*inputs_args, **inputs_kwargs), cast)
+    trial = _Trial(lambda: [model(*args, **kwargs) for args, kwargs in sets], cast)
     before = cast.counters()
     with torch.no_grad():
         max_abs, max_relative = drift(trial.output(patched=False), trial.output(patched=True))

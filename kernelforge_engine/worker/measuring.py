@@ -29,7 +29,7 @@ def measure(order: MeasureOrder, notice: Notice) -> Measured:
     notice(Progress(done=2, total=3, text="comparing, interleaved"))
     measurement = compare(
         loaded.model,
-        *loaded.sets[0],
+        loaded.sets,
         cast,
         quartets=QUARTETS,
         rng=np.random.default_rng(SEED),

@@ -1,17 +1,17 @@
 """What an operator should return: eager's answer, and the fp64 reference both are held against."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 import torch
 
-from kernelforge_engine.calls import Call, Json
-from kernelforge_engine.dispatch.guard import arguments_of
-from kernelforge_engine.worker.eligibility import tensors_in
-from kernelforge_engine.worker.recorder import below_autograd
+from kernelforge_engine.calls import Argument, Call, Json
+from kernelforge_engine.worker.invocation import invoke
 from kernelforge_engine.worker.tensors import copied
+from kernelforge_engine.worker.terms import reduction_length
+
+__all__ = ["Expectation", "expect", "reduction_length", "widened"]
 
 # fmt: off
 BILINEAR = frozenset(
@@ -36,13 +36,6 @@ class Expectation:
     reference: tuple[torch.Tensor, ...]
     scale: tuple[torch.Tensor, ...]
     how: str
-
-
-def invoke(call: Call, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Run the operator on these tensors; in-place operators write into them."""
-    op, args, kwargs = arguments_of(call, list(tensors))
-    with torch.no_grad(), below_autograd():
-        return tensors_in(op(*args, **kwargs))
 
 
 def expect(call: Call, inputs: Sequence[torch.Tensor]) -> Expectation:
@@ -77,7 +70,7 @@ def _reference(
 
 
 def widened(call: Call, dtype: torch.dtype) -> Call:
-    """The call with every floating dtype argument replaced by a wide one."""
+    """The call with every floating dtype argument, in a region's steps too, made a wide one."""
     name = str(dtype).removeprefix("torch.")
 
     def value(given: Json) -> Json:
@@ -85,34 +78,11 @@ def widened(call: Call, dtype: torch.dtype) -> Call:
             return {"dtype": name}
         return given
 
-    return replace(call, arguments=tuple(replace(a, value=value(a.value)) for a in call.arguments))
+    def wide(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        return tuple(replace(a, value=value(a.value)) for a in arguments)
 
-
-def reduction_length(call: Call) -> int:
-    """K: how many terms an output element sums, from the operator's own arguments."""
-    values = {a.name: a.value for a in call.arguments}
-    shape = call.inputs[0].shape
-    known: dict[str, Callable[[], int]] = {
-        "aten::layer_norm": lambda: prod(_ints(values["normalized_shape"])),
-        "aten::rms_norm": lambda: prod(_ints(values["normalized_shape"])),
-        "aten::group_norm": lambda: prod(shape[1:]) // int(str(values["num_groups"])),
-        "aten::instance_norm": lambda: prod(shape[2:]),
-        "aten::softmax": lambda: shape[int(str(values["dim"]))],
-        "aten::log_softmax": lambda: shape[int(str(values["dim"]))],
-        "aten::cumsum": lambda: shape[int(str(values["dim"]))],
-        "aten::linear": lambda: shape[-1],
-        "aten::matmul": lambda: shape[-1],
-        "aten::mm": lambda: shape[-1],
-        "aten::bmm": lambda: shape[-1],
-        "aten::addmm": lambda: call.inputs[1].shape[-1],
-        "aten::scaled_dot_product_attention": lambda: shape[-1] + call.inputs[1].shape[-2],
-    }
-    if call.operator in known:
-        return max(1, known[call.operator]())
-    if call.operator.startswith("aten::conv"):
-        return max(1, prod(call.inputs[1].shape[1:]))
-    return max(1, max(t.numel for t in call.inputs) // max(1, call.outputs[0].tensor.numel))
-
-
-def _ints(value: Json) -> list[int]:
-    return [int(str(v)) for v in value] if isinstance(value, list) else [int(str(value))]
+    region = call.region
+    if region is not None:
+        steps = tuple(replace(step, arguments=wide(step.arguments)) for step in region.steps)
+        region = replace(region, steps=steps)
+    return replace(call, arguments=wide(call.arguments), region=region)

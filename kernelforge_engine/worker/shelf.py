@@ -1,7 +1,6 @@
 """Where a capture puts its example tensors: content-addressed files within the project's quota."""
 
 import hashlib
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,18 +11,20 @@ from safetensors.torch import save_file
 
 from kernelforge_engine.errors import QuotaReached, StoreUnavailable
 from kernelforge_engine.pool.orders import CaptureOrder
-from kernelforge_engine.worker.tensors import blob_path, flat
+from kernelforge_engine.store.blobs import Stage, staged
+from kernelforge_engine.worker.tensors import SAMPLED, flat, sample
 
 HEADER_BYTES = 128  # at most what safetensors puts before one tensor
 
 
 class Shelf:
-    """Stores tensors for one capture and remembers which files were new."""
+    """Stores tensors for one capture; `stored_bytes` is what that added to the project."""
 
-    def __init__(self, order: CaptureOrder) -> None:
+    def __init__(self, order: CaptureOrder, stage: Stage) -> None:
         self._folder = Path(order.blobs)
+        self._stage = stage
         self._quota, self._room = order.quota_bytes, order.room_bytes
-        self.made: list[Path] = []
+        self.stored_bytes = 0
 
     def store(self, tensor: torch.Tensor) -> str:
         """Write the memory of a tensor once; the digest that names it.
@@ -31,18 +32,33 @@ class Shelf:
         Raises:
             StoreUnavailable: the disk is full or read-only, or the quota does not allow it.
         """
-        memory = flat(tensor.detach()).cpu().contiguous()
+        return self._store("", flat(tensor.detach()).cpu().contiguous())
+
+    def store_sample(self, tensor: torch.Tensor) -> str:
+        """Write values drawn from a tensor instead; the name says so, see worker.tensors.fetch.
+
+        Raises:
+            StoreUnavailable: as for store.
+        """
+        return self._store(SAMPLED, sample(tensor.detach()).cpu().contiguous())
+
+    def publish(self, names: set[str]) -> None:
+        """Make the blobs that the capture names part of the project.
+
+        Raises:
+            StoreUnavailable: the disk is full or read-only.
+        """
+        with self._refusals():
+            self._stage.publish(names)
+
+    def _store(self, prefix: str, memory: torch.Tensor) -> str:
         digest = hashlib.sha256(str(memory.dtype).encode())
         digest.update(memory.view(torch.uint8).numpy().data)
-        name = digest.hexdigest()
-        target = blob_path(self._folder, name)
-        if not target.exists():
+        name = prefix + digest.hexdigest()
+        if not self._stage.has(name):
             self._take(memory.nbytes + HEADER_BYTES)
-            try:
-                _write(memory, target)
-            except (OSError, SafetensorError) as error:
-                raise StoreUnavailable(path=self._folder.parent, why=str(error)) from error
-            self.made.append(target)
+            with self._refusals():
+                self.stored_bytes += _written(memory, self._stage.path(name))
         return name
 
     def _take(self, size: int) -> None:
@@ -53,25 +69,31 @@ class Shelf:
             raise QuotaReached(path=self._folder.parent, quota=self._quota, need=need)
         self._room -= size
 
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, SafetensorError) as error:
+            raise StoreUnavailable(path=self._folder.parent, why=str(error)) from error
+
 
 @contextmanager
 def shelf(order: CaptureOrder) -> Iterator[Shelf]:
-    """A shelf that is cleared of what is new on it when the capture fails."""
-    made = Shelf(order)
+    """A shelf; what was not published is gone with it.
+
+    Raises:
+        StoreUnavailable: the project folder cannot be written.
+    """
     try:
-        yield made
-    except BaseException:
-        for path in made.made:
-            path.unlink(missing_ok=True)
-        raise
+        with staged(Path(order.blobs)) as stage:
+            yield Shelf(order, stage)
+    except OSError as error:
+        raise StoreUnavailable(path=Path(order.blobs).parent, why=str(error)) from error
 
 
-def _write(memory: torch.Tensor, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
-        scratch = Path(file.name)
-    try:
-        save_file({"data": memory}, scratch)
-        scratch.rename(target)
-    finally:
-        scratch.unlink(missing_ok=True)
+def _written(memory: torch.Tensor, target: Path) -> int:
+    """The size of the file that a tensor was written to."""
+    scratch = target.with_suffix(".part")
+    save_file({"data": memory}, scratch)
+    scratch.rename(target)
+    return target.stat().st_size

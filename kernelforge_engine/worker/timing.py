@@ -24,9 +24,10 @@ from kernelforge_engine.statistics import FEWEST, paired_interval
 from kernelforge_engine.worker.arena import POISONS
 from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more
 from kernelforge_engine.worker.eager import EagerSide
-from kernelforge_engine.worker.roofline import Roofline, call_bytes
+from kernelforge_engine.worker.roofline import Roofline
 from kernelforge_engine.worker.rules import judge
 from kernelforge_engine.worker.tensors import copied
+from kernelforge_engine.worker.traffic import least_bytes
 from kernelforge_engine.worker.verdicts import Case, Evaluation, same_bits
 
 CONFIDENCE = 0.99
@@ -232,7 +233,7 @@ class Comparison:
         size = sets * sum(b.bytes for b in plan.buffers)
         if device.type != "cuda" or size <= 2 * cache_bytes(device):
             return False
-        return candidate_us < PHYSICS_SLACK * call_bytes(self._call) / self._roofline.bytes_per_us
+        return candidate_us < PHYSICS_SLACK * least_bytes(self._call) / self._roofline.bytes_per_us
 
 
 def _geometric(times: list[float]) -> float:

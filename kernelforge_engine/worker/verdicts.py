@@ -1,8 +1,9 @@
-"""Judging a candidate: the captured example under two poisons, then one draw of every family."""
+"""Judging a candidate: the captured examples under every poison, then one draw of every family."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -15,9 +16,10 @@ from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more
 from kernelforge_engine.worker.draws import Draw, Draws, families
 from kernelforge_engine.worker.reference import Expectation, expect, reduction_length
 from kernelforge_engine.worker.rules import Finding, is_exact, judge
-from kernelforge_engine.worker.tensors import fetch
+from kernelforge_engine.worker.tensors import fetch, is_sample
 
 JUDGED_AT = 16  # the alignment a variant promises, in bytes
+CAPTURED = "captured"
 GENERIC = "normal"  # the family on which it is decided whether the operator is exact
 
 
@@ -25,36 +27,57 @@ log = logging.getLogger(__name__)
 
 
 class Case:
-    """A variant with its captured example on the Judge's device, and what it expects."""
+    """A variant on the Judge's device: its captured examples, and what its outputs sum.
 
-    def __init__(self, variant: Variant, blobs: Path) -> None:
+    A held-out size of a shape family has no example: `like` is a case whose values it draws.
+    """
+
+    def __init__(self, variant: Variant, blobs: Path, like: "Case | None" = None) -> None:
         self.variant = variant
         call = variant.call
         self.device = torch.device("cuda:0" if call.backend == "cuda" else "cpu")
-        self.captured = tuple(
-            fetch(name, spec, blobs, self.device)
-            for name, spec in zip(variant.examples[0], call.inputs, strict=True)
+        self.examples = tuple(
+            tuple(
+                fetch(name, spec, blobs, self.device)
+                for name, spec in zip(names, call.inputs, strict=True)
+            )
+            for names in variant.examples
         )
+        self._like = like
         self.terms = reduction_length(call)
+
+    @property
+    def captured(self) -> tuple[torch.Tensor, ...]:
+        """The first captured example."""
+        return self.examples[0]
+
+    @property
+    def sampled(self) -> list[str]:
+        """The inputs of which a capture kept a sample of the values only."""
+        names = self.variant.examples[:1]
+        return [f"in{i}" for example in names for i, n in enumerate(example) if is_sample(n)]
 
     def draws(self, secret: bytes) -> Draws:
         """Fresh draws keyed by a secret."""
-        return Draws(self.captured, self.variant.call, secret)
+        source = self._like or self
+        return Draws(source.captured, source.variant.call, self.variant.call, secret)
 
 
 class Evaluation:
-    """One candidate against one case."""
+    """One candidate against one case, on every family of draws or on those that are `wanted`."""
 
-    def __init__(self, case: Case, secret: bytes) -> None:
+    def __init__(self, case: Case, secret: bytes, wanted: Sequence[str] | None = None) -> None:
         self._case = case
         self._draws = case.draws(secret)
         self._call: Call = case.variant.call
+        known = families(self._call)[1:]
+        self._families = known if wanted is None else [f for f in wanted if f in known]
         self._judged_on: list[str] = []
         self._refused_by_eager: list[str] = []
 
     @cached_property
     def captured(self) -> Expectation:
-        """What the captured example should give."""
+        """What the first captured example should give."""
         return expect(self._call, self._case.captured)
 
     @cached_property
@@ -64,17 +87,29 @@ class Evaluation:
 
     def _expected(self, draw: Draw) -> Expectation | None:
         """What a fresh draw should give, or None where eager itself refuses it (a probability out
-        of range, an offset out of order)."""
+        of range, an offset out of order) or returns tensors of another size."""
         try:
-            return expect(self._call, draw.inputs)
+            expectation = expect(self._call, draw.inputs)
         except (RuntimeError, ValueError, IndexError) as error:
             log.info("eager refuses the %s draw of %s: %s", draw.family, self._call.name, error)
             return None
+        shapes = [tuple(t.shape) for t in expectation.eager]
+        return expectation if shapes == [o.tensor.shape for o in self._call.outputs] else None
+
+    @cached_property
+    def typical(self) -> Expectation | None:
+        """What tells most about the operator, None where eager takes no draw and there is no
+        captured example: such a case cannot be judged."""
+        if self._generic[1] is not None:
+            return self._generic[1]
+        if self._case.examples:
+            return self.captured
+        return next((e for _, e in self._fresh() if e is not None), None)
 
     @cached_property
     def exact(self) -> bool:
         """Whether the operator copies or selects, so that bit equality is asked for."""
-        return is_exact(self._generic[1] or self.captured)
+        return self.typical is not None and is_exact(self.typical)
 
     def verdict(
         self, plan: ResolvedPlan, artifact: Artifact, environment: Mapping[str, str]
@@ -94,12 +129,17 @@ class Evaluation:
             return failure.verdict
 
     def _judged(self, bench: Bench) -> Verdict:
-        self._judged_on, self._refused_by_eager = ["captured"], []
-        broken = self._captured(bench)
-        for family in families(self._call)[1:]:
-            broken = broken or self._family(bench, family)
-        if broken:
-            return broken
+        self._judged_on, self._refused_by_eager = [], []
+        for draw, expectation in chain(self._examples(), self._fresh()):
+            if expectation is None:
+                self._refused_by_eager.append(draw.family)
+                continue
+            first = not self._judged_on
+            self._judged_on.append(draw.family)
+            thorough = first or draw.family.startswith(CAPTURED)
+            broken = (self._poisoned if thorough else self._once)(bench, draw, expectation)
+            if broken:
+                return broken
         return Verdict(
             status=Status.VALID,
             reason=f"every rule holds on {len(self._judged_on)} draws",
@@ -111,17 +151,32 @@ class Evaluation:
             "draws": list(self._judged_on),
             "class": "exact" if self.exact else "approximate",
             "terms": self._case.terms,
-            "reference": self.captured.how,
+            "reference": self.typical.how if self.typical else "none",
             "sandbox": sandbox,
             "tier": "C" if self._call.backend == "cpu" else "A",
         }
         if self._refused_by_eager:
             evidence["draws_eager_refuses"] = list(self._refused_by_eager)
+        if self._case.sampled:
+            evidence["sampled"] = list(self._case.sampled)
         return evidence
 
-    def _captured(self, bench: Bench) -> Verdict | None:
-        """The captured example, run under each poison: with another one nothing may change."""
-        draw = self._draws.make("captured")
+    def _examples(self) -> Iterator[tuple[Draw, Expectation | None]]:
+        for number, inputs in enumerate(self._case.examples, 1):
+            name = CAPTURED if number == 1 else f"{CAPTURED} {number}"
+            expectation = self.captured if number == 1 else expect(self._call, inputs)
+            yield Draw(family=name, inputs=inputs), expectation
+
+    def _fresh(self) -> Iterator[tuple[Draw, Expectation | None]]:
+        for family in self._families:
+            if family == GENERIC:
+                yield self._generic
+            else:
+                draw = self._draws.make(family)
+                yield draw, self._expected(draw)
+
+    def _poisoned(self, bench: Bench, draw: Draw, expectation: Expectation) -> Verdict | None:
+        """One draw, run under each poison: with another one nothing may change."""
         runs = [bench.run(draw.inputs, poison) for poison in POISONS]
         left = bench.arena.unwritten(runs)
         if left:
@@ -130,31 +185,20 @@ class Evaluation:
                 status=Status.WRONG_STRUCTURE,
                 reason=f"{left} of {total} output elements still hold what was in memory before: "
                 "they were not written, or only added to",
-                evidence={"draw": "captured", "unwritten": left},
+                evidence={"draw": draw.family, "unwritten": left},
             )
-        broken = self._values(draw, runs[0], self.captured)
+        broken = self._values(draw, runs[0], expectation)
         if broken or all(same_bits(runs[0], outputs) for outputs in runs[1:]):
             return broken
         return Verdict(
             status=Status.NONDETERMINISTIC,
             reason="runs on the same inputs differ: it reads memory that nobody wrote, or depends "
             "on the order of its threads",
-            evidence={"draw": "captured"},
+            evidence={"draw": draw.family},
         )
 
-    def _family(self, bench: Bench, family: str) -> Verdict | None:
-        draw, expectation = self._draw(family)
-        if expectation is None:
-            self._refused_by_eager.append(family)
-            return None
-        self._judged_on.append(family)
+    def _once(self, bench: Bench, draw: Draw, expectation: Expectation) -> Verdict | None:
         return self._values(draw, bench.run(draw.inputs, POISONS[0]), expectation)
-
-    def _draw(self, family: str) -> tuple[Draw, Expectation | None]:
-        if family == GENERIC:
-            return self._generic
-        draw = self._draws.make(family)
-        return draw, self._expected(draw)
 
     def _values(
         self, draw: Draw, outputs: Sequence[torch.Tensor], expectation: Expectation

@@ -41,7 +41,8 @@ async def captured(engine: Engine, file: Path, device: str) -> Forge:
         CaptureRequest(model=f"{file}:make_model", device=device), silent
     )
     cards = await engine.cards(capture.id)
-    return Forge(engine, {v.call.name: v for c in cards for v in c.variants if v.target})
+    exact = [v for c in cards for v in c.variants if v.target and v.family is None]
+    return Forge(engine, {v.call.name: v for v in exact})
 
 
 @pytest.fixture(scope="session")
@@ -83,3 +84,22 @@ def make_inputs():
 async def forge(request, tmp_path_factory, model_file):
     async with Engine.open(settings(tmp_path_factory.mktemp("project"))) as engine:
         yield await captured(engine, model_file, request.param)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Captures a model file with this text: the capture, and its variants by operator."""
+
+    async def recording(body: str, **changes):
+        file = tmp_path / "model.py"
+        file.write_text(f"import torch\nimport torch.nn.functional as F\n{body}")
+        async with Engine.open(settings(tmp_path / "project")) as engine:
+            request = CaptureRequest(model=f"{file}:make_model", **changes)
+            capture = await engine.capture(request, silent)
+            variants: dict[str, list[Variant]] = {}
+            for card in await engine.cards(capture.id):
+                for variant in card.variants:
+                    variants.setdefault(variant.call.name, []).append(variant)
+        return capture, variants
+
+    return recording

@@ -326,16 +326,15 @@ def test_shim_build_is_cached_and_says_when_there_is_no_compiler(tmp_path, monke
 
 def test_whole_model_measurement(path):
     cast, x = runtime.load(path), torch.randn(6, 16)
-    found = measure.compare(Model(), [x], {}, cast, quartets=8, rng=np.random.default_rng(0))
+    found = measure.compare(Model(), [((x,), {})], cast, quartets=8, rng=np.random.default_rng(0))
     assert found.original_us > 0
     assert found.low <= found.speedup <= found.high
     assert found.max_abs < 1e-6
     assert found.hits > 0
     assert found.fallbacks == {}
     assert not cast.counters().enabled
-    missed = measure.compare(
-        Model(), [], {"x": torch.randn(5, 16)}, cast, quartets=8, rng=np.random.default_rng(0)
-    )
+    sets = [((), {"x": torch.randn(5, 16)}), ((torch.randn(5, 16),), {})]
+    missed = measure.compare(Model(), sets, cast, quartets=8, rng=np.random.default_rng(0))
     assert (missed.max_abs, missed.max_relative, missed.hits) == (0.0, 0.0, 0)
     assert missed.fallbacks["aten::softmax.int"]["guard"] > 0
 

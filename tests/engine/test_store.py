@@ -1,6 +1,7 @@
 """The project folder: what survives, what is refused, and in which words."""
 
 import asyncio
+import os
 import sqlite3
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pytest
 
 from kernelforge_engine.calls import Argument, Call, OutputSpec, TensorSpec
 from kernelforge_engine.errors import (
+    CaptureHoldsWork,
     KernelForgeError,
     SchemaTooNew,
     StaleLease,
@@ -17,9 +19,20 @@ from kernelforge_engine.errors import (
 )
 from kernelforge_engine.plans import LaunchPlan, Source
 from kernelforge_engine.pool.orders import Sighting
-from kernelforge_engine.records import Capture, Lease, Outcome, Status, Timing, Verdict
+from kernelforge_engine.records import (
+    Capture,
+    Family,
+    Lease,
+    Member,
+    Outcome,
+    Status,
+    Timing,
+    Verdict,
+)
+from kernelforge_engine.store.blobs import blob_path
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.database import Database
+from kernelforge_engine.store.removal import Removal
 from kernelforge_engine.store.trees import Filing, Trees
 
 CAPTURE = Capture(
@@ -131,6 +144,75 @@ async def test_a_variant_stays_a_target_when_a_later_capture_kept_no_example_of_
         await captures.add(CAPTURE, [bare])
         seen = await captures.variant("v1")
         assert (seen.target, seen.share, seen.examples) == (True, 0.3, (("blob",),))
+
+
+TABLES = ["captures", "cards", "sightings", "variants", "nodes", "attempts", "leases", "sources"]
+
+
+async def rows_of(database):
+    return [len(await database.rows(f"SELECT 1 FROM {table}")) for table in TABLES]
+
+
+async def test_a_removed_capture_takes_the_variants_that_only_it_saw(tmp_path):
+    async with Database.open(tmp_path, None) as database:
+        captures, trees = Captures(database), Trees(database)
+        first = await captures.add(CAPTURE, [sighting(1), sighting(2)])
+        second = await captures.add(CAPTURE, [sighting(1), sighting(3)])
+        await trees.root("v2", 1.0)
+        await trees.file_node(filing("v1", (await trees.root("v1", 1.0)).id))
+        removed = await Removal(database, tmp_path / "blobs").capture(first.id, force=False)
+        assert (removed.variants, removed.nodes) == (1, 0)
+        assert [c.id for c in await captures.all()] == [second.id]
+        assert (await captures.variant("v1")).card_id == "k2"
+        with pytest.raises(UnknownId):
+            await captures.variant("v2")
+        assert len(await trees.nodes("v1")) == 2
+        third = await captures.add(CAPTURE, [sighting(2)])
+        assert (third.id, (await captures.variant("v4")).calls) == ("c3", 2)
+
+
+async def test_a_capture_whose_variants_hold_nodes_is_removed_by_force_only(tmp_path):
+    async with Database.open(tmp_path, None) as database:
+        capture = await Captures(database).add(CAPTURE, [sighting(1), sighting(2)])
+        trees, removal = Trees(database), Removal(database, tmp_path / "blobs")
+        root = await trees.root("v1", 1.0)
+        lease = await trees.lease(lease_of(root))
+        await trees.file_attempt(filing("v1", root.id, lease.id, Status.WRONG_VALUES, "bad"))
+        node = await trees.file_node(filing("v1", root.id, lease.id))
+        await trees.file_node(filing("v1", node.id, digest="e"))
+        before = await rows_of(database)
+        with pytest.raises(CaptureHoldsWork, match="n2 of v1, n3 of v1, which would go with it"):
+            await removal.capture(capture.id, force=False)
+        assert await rows_of(database) == before
+        removed = await removal.capture(capture.id, force=True)
+        assert (removed.variants, removed.nodes) == (2, 2)
+        assert not any(await rows_of(database))
+
+
+def blob(folder, name, age_seconds):
+    path = blob_path(folder / "blobs", name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * 100)
+    os.utime(path, (NOW - age_seconds,) * 2)
+    return path
+
+
+NOW, HOURS = 1_000_000.0, 7200.0
+
+
+async def test_a_collection_keeps_what_is_named_or_young(tmp_path):
+    call = sighting().call
+    member = Member(sizes=(2,), call=call, calls=1, eager_us=1.0, floor_us=1.0, examples=(("mm",),))
+    family = Family(symbols=("s0",), fits=((0, 1),), members=(member,), held_out=())
+    seen = [sighting(1, examples=(("aa", "ss"), ("aa", "bb"))), sighting(2, family=family)]
+    async with Database.open(tmp_path, None) as database:
+        await Captures(database).add(CAPTURE, [*seen, sighting(3, examples=())])
+        kept = [blob(tmp_path, name, HOURS) for name in ("aa", "bb", "ss", "mm", "blob")]
+        young, old = blob(tmp_path, "young", 60.0), blob(tmp_path, "old", HOURS)
+        found = await Removal(database, tmp_path / "blobs").collect(NOW)
+        assert (found.blobs, found.bytes, found.young_bytes) == (1, 100, 100)
+        assert all(path.exists() for path in [*kept, young])
+        assert not old.exists()
 
 
 async def test_a_node_adds_its_visit_to_every_ancestor_once(tmp_path):

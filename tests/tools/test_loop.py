@@ -54,14 +54,14 @@ class Agent:
 
 
 async def _captured_relu(agent: Agent, entry: str) -> str:
-    captured = await agent.call("capture_model", entry=entry, wait_s=0)
+    captured = await agent.call("capture_model", model=entry, wait_s=0)
     assert captured["status"] == "ok"
     assert all(message.startswith("j1: ") for message in agent.progress)
     cards = (await agent.call("list_cards"))["data"]["cards"]
     relu = next(card for card in cards if card["operator"] == "aten::relu")
     shown = (await agent.call("get_card", card_id=relu["id"], sections=["format"]))["data"]
-    assert [b["name"] for b in shown["header"]["buffers"]] == ["in0", "out0"]
-    assert shown["header"]["buffers"][0]["tensor"] == "f32[16, 256]"
+    assert list(shown["header"]["buffers"]) == ["in0", "out0"]
+    assert shown["header"]["buffers"]["in0"].startswith("f32[16, 256] ")
     assert "## Candidate format" in shown["format"]
     return shown["header"]["variant_id"]
 
@@ -121,13 +121,13 @@ async def test_an_agent_gets_from_a_model_to_a_cast(server, user_projects, tmp_p
         assert [e["node_id"] for e in exported["entries"]] == [node]
         status = (await agent.call("get_status"))["data"]
         (row,) = status["newest_captures"]
-        assert (row["id"], row["device"], row["cards"] > 0) == ("c1", "cpu", True)
+        assert (row["id"], row["device"], row["calls"] > 0) == ("c1", "cpu", True)
         assert (status["captures"], status["nodes"], status["running_jobs"]) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_cancelled_call_leaves_its_job_to_be_found_again(server, user_projects, mode):
-    arguments = {"entry": str(user_projects / "small_mlp" / "model.py")}
+    arguments = {"model": str(user_projects / "small_mlp" / "model.py")}
     async with Client(server, mode=mode) as client:
         agent = Agent(client)
         with anyio.CancelScope() as patience:

@@ -34,7 +34,7 @@ async def test_an_unknown_argument_is_named(client):
 async def test_every_wrong_field_gets_a_line_of_its_own(client):
     text = await _refusal(client, "capture_model", wait_s=999, device=3)
     assert len(text.splitlines()) == 4
-    assert "`entry` is missing." in text
+    assert "`model` is missing." in text
     assert "`wait_s` = 999 is not accepted" in text
     assert "pydantic" not in text
 
@@ -52,7 +52,7 @@ async def test_every_wrong_field_gets_a_line_of_its_own(client):
         ("get_node", {"node_id": "a7"}),
         ("wait_job", {"job_id": "j7"}),
         ("compile_and_validate", {"variant_id": "v7", "source": "x", "lease_id": "l7"}),
-        ("capture_model", {"entry": "missing.py"}),
+        ("capture_model", {"model": "missing.py"}),
         ("export_cast", {"path": "x.cast"}),
         ("export_cast", {"path": "x.cast", "node_ids": ["n7"]}),
     ],
@@ -90,4 +90,4 @@ async def test_a_project_without_a_capture_says_so(client):
 async def test_the_status_of_an_empty_project_points_at_capture(client):
     answer = await client.call_tool("get_status", {})
     assert answer.structured_content["status"] == "ok"
-    assert answer.structured_content["next"] == ['capture_model(entry="FILE.py")']
+    assert answer.structured_content["next"] == ['capture_model(model="FILE.py")']

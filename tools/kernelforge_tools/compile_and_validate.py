@@ -42,7 +42,7 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
 ) -> Answer[VerdictView]:
     """Compile a candidate and check it against eager and float64 on captured and fresh tensors.
 
-    A candidate replaces one operator call; several operators cannot be fused into one yet.
+    A candidate replaces one call of an operator or of a region, or every member of a family.
     The status is the verdict: valid (it became a node: benchmark it), rejected_source (header),
     compile_failed, launch_failed, crashed, timed_out, wrong_structure, wrong_values,
     memory_violation, mutated_input or nondeterministic. Each verdict but valid comes with a reason

@@ -8,8 +8,8 @@ from pydantic import Field
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Notice
 from kernelforge_tools.answer import Answer, call
+from kernelforge_tools.cast_views import CastView
 from kernelforge_tools.lookups import cast_path
-from kernelforge_tools.views import CastView
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
 from kernelforge_tools.wording import counted
 

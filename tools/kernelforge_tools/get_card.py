@@ -1,24 +1,31 @@
-"""The tool that shows one operator in full."""
+"""The tool that shows one operator or region in full."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import UsageError
+from kernelforge_engine.launch.skeleton import skeleton
 from kernelforge_engine.library.catalog import Offer
-from kernelforge_engine.records import Card, Variant
+from kernelforge_engine.records import Card, Inner, Variant
 from kernelforge_tools import guide
 from kernelforge_tools.answer import Answer, View, call
+from kernelforge_tools.families import FamilyRow, FamilyView
+from kernelforge_tools.fitting import fitted
+from kernelforge_tools.reference import Reference, reference
 from kernelforge_tools.tensors import HeaderReference, header_reference
-from kernelforge_tools.views import AttemptRow, CardRow, NodeRow, VariantRow
-from kernelforge_tools.wording import left_out
+from kernelforge_tools.views import AttemptRow, CardBrief, NodeRow, VariantLine, by_time
+from kernelforge_tools.wording import left_out, number_text, rounded
 
-SHOWN = 4
-MAX_ATTEMPTS = 10
+SHOWN = 3
+MAX_VARIANTS = 40
+MAX_NODES = MAX_ATTEMPTS = 10
 
-Section = Literal["starting_points", "format", "tree", "all_variants"]
+Section = Literal[
+    "format", "starting_points", "skeleton", "reference", "inside", "tree", "all_variants"
+]
 
 
 class StartingPoint(View):
@@ -28,96 +35,166 @@ class StartingPoint(View):
     source: str | None = None
 
 
-class CardView(View):
-    """One operator: its variants, what a header may name, and where to start."""
+class InsideRow(View):
+    """An operator inside a region: its calls in one call of the region, and the time of each."""
 
-    card: CardRow
+    operator: str
+    calls: int
+    us_each: float
+
+    @classmethod
+    def of(cls, inner: Inner) -> "InsideRow":
+        """The row of an operator."""
+        return cls(operator=inner.operator, calls=inner.calls, us_each=rounded(inner.us))
+
+
+class CardView(View):
+    """One operator or region: its variants, what a header may name, and where to start."""
+
+    card: CardBrief
     backend: str
-    variants: list[VariantRow]
-    left_out: str | None = None
+    variants: list[VariantLine]
+    families: list[FamilyRow] | None = None
     header: HeaderReference | None = None
-    starting_points: list[StartingPoint]
+    family: FamilyView | None = None
+    """Set when the chosen variant is a family: the header shows its dearest member."""
+    starting_points: list[StartingPoint] | None = None
+    skeleton: str | None = None
+    reference: Reference | None = None
+    inside: list[InsideRow] | None = None
     nodes: list[NodeRow] | None = None
     attempts: list[AttemptRow] | None = None
-    attempts_left_out: str | None = None
     format: str | None = None
+    left_out: list[str] | None = None
 
 
 async def get_card(
     ctx: Context[Engine],
     card_id: str,
     variant_id: Annotated[
-        str | None, Field(description="the variant to describe; default: the card's first target")
+        str | None,
+        Field(description="the variant or family to describe; default: the most to gain"),
     ] = None,
     sections: Annotated[
         tuple[Section, ...],
         Field(
             description="`format`: how to write a candidate; `starting_points`: library sources; "
-            "`tree`: every node and the recent failures of the variant; "
-            "`all_variants`: every variant, not only the first four"
+            "`skeleton`: a candidate that compiles, to be filled in; `reference`: what is computed "
+            "and every buffer; `inside`: a region's operators; `tree`: nodes and failures; "
+            "`all_variants`: more than the first three"
         ),
     ] = (),
 ) -> Answer[CardView]:
-    """Show one operator: variants with tensors, strides, arguments, eager and floor time.
+    """Show one operator or region: variants, families, tensors, arguments, eager and floor time.
 
-    `header` lists the buffers (in0, out0, ...) and argument names a launch header may use for the
-    chosen variant. A kernel is written for one variant and judged on it; strides are part of it.
-    Ask for sections=["format"] once per session to learn the candidate format, and for
-    sections=["starting_points"] to read library sources that fit and can be revised.
+    `header` lists the buffers (in0, out0, ...) and the numbers a launch header may use for the
+    chosen variant. A kernel is written for one variant and judged on it, or for a family and judged
+    at many sizes. Ask for sections=["format"] once per session, and for ["skeleton", "reference"]
+    or ["starting_points"] before the first candidate.
     """
     engine = ctx.request_context.lifespan_context
     card = await engine.card(card_id)
     chosen = _chosen(card, variant_id)
     offers = await engine.offers(chosen.id) if chosen.target else ()
-    rows = card.variants if "all_variants" in sections else card.variants[:SHOWN]
-    tree = await _tree(engine, chosen.id) if "tree" in sections else {}
+    view = _outlined(card, chosen, offers, sections)
+    if chosen.target:
+        view = _detailed(view, chosen, sections)
+    if "tree" in sections:
+        view = await _with_tree(view, engine, chosen.id)
     return Answer(
         status="ok",
         summary=_summary(card, chosen),
-        data=CardView(
-            card=CardRow.of(card),
-            backend=chosen.call.backend,
-            variants=[VariantRow.of(v) for v in rows],
-            left_out=left_out(len(rows), len(card.variants), 'sections=["all_variants"]'),
-            header=header_reference(chosen.id, chosen.call) if chosen.target else None,
-            starting_points=[_point(o, "starting_points" in sections) for o in offers],
-            format=guide.FORMAT if "format" in sections else None,
-            **tree,
-        ),
+        data=fitted(view, SPARE),
         next=[call("mcts_select", variant_id=chosen.id)] if chosen.target else [call("list_cards")],
     )
 
 
+# Sections that are left out where all do not fit into one answer, the first of them first.
+SPARE = ("starting_points", "format", "nodes", "attempts", "reference", "inside", "skeleton")
+
+
 def _chosen(card: Card, variant_id: str | None) -> Variant:
     if variant_id is None:
-        return next((v for v in card.variants if v.target), card.variants[0])
+        return max(card.variants, key=lambda v: (v.target, v.gain))
     for variant in card.variants:
         if variant.id == variant_id:
             return variant
-    known = ", ".join(v.id for v in card.variants)
+    known = ", ".join(v.id for v in card.variants[:MAX_VARIANTS])
     why = f"card {card.id} has no variant {variant_id!r}"
     raise UsageError(why=why, step=f"use one of its own: {known}")
+
+
+def _outlined(
+    card: Card, chosen: Variant, offers: tuple[Offer, ...], sections: tuple[Section, ...]
+) -> CardView:
+    """The card with its variants, and the format, which belongs to none of them."""
+    most = MAX_VARIANTS if "all_variants" in sections else SHOWN
+    exact = [v for v in card.variants if v.family is None]
+    families = [FamilyRow.of(v, v.family) for v in card.variants if v.family is not None]
+    rest = (
+        "families stand for the rest" if "all_variants" in sections else 'sections=["all_variants"]'
+    )
+    cut = [
+        _cut(name, most, len(shown), rest)
+        for name, shown in (("variants", exact), ("families", families))
+    ]
+    return CardView(
+        card=CardBrief.of(card),
+        backend=chosen.call.backend,
+        variants=[VariantLine.of(v) for v in exact[:most]],
+        families=families[:most] or None,
+        starting_points=[_point(o, "starting_points" in sections) for o in offers] or None,
+        format=guide.FORMAT if "format" in sections else None,
+        left_out=[text for text in cut if text] or None,
+    )
+
+
+def _detailed(view: CardView, chosen: Variant, sections: tuple[Section, ...]) -> CardView:
+    """The view with what a candidate for the chosen variant needs."""
+    family, full = chosen.family, "all_variants" in sections
+    inside = [InsideRow.of(inner) for inner in by_time(chosen.inside)]
+    return view.model_copy(
+        update={
+            "header": header_reference(chosen.id, chosen.call, full="reference" in sections),
+            "family": None if family is None else FamilyView.of(family, full=full),
+            "skeleton": skeleton(chosen.call) if "skeleton" in sections else None,
+            "reference": reference(chosen.call) if "reference" in sections else None,
+            "inside": inside if "inside" in sections and inside else None,
+        }
+    )
+
+
+async def _with_tree(view: CardView, engine: Engine, variant_id: str) -> CardView:
+    nodes = await engine.tree(variant_id)
+    attempts = await engine.attempts(variant_id)
+    older = "get_node with an older id"
+    cut = [
+        _cut("nodes", MAX_NODES, len(nodes), older),
+        _cut("attempts", MAX_ATTEMPTS, len(attempts), older),
+    ]
+    return view.model_copy(
+        update={
+            "nodes": [NodeRow.of(node) for node in nodes[-MAX_NODES:]],
+            "attempts": [AttemptRow.of(attempt) for attempt in attempts[:MAX_ATTEMPTS]],
+            "left_out": [*(view.left_out or ()), *(text for text in cut if text)] or None,
+        }
+    )
+
+
+def _cut(name: str, most: int, total: int, rest: str) -> str | None:
+    """What a list of at most `most` says about what it leaves out."""
+    text = left_out(min(most, total), total, rest)
+    return f"{name}: {text}" if text else None
 
 
 def _summary(card: Card, chosen: Variant) -> str:
     if not chosen.target:
         return f"{card.operator}: {chosen.id} is not a target: {chosen.reason}."
+    what = "is a shape family, on average" if chosen.family else "runs"
     return (
-        f"{card.operator} takes {card.share:.1%} of operator time; {chosen.id} runs "
-        f"{chosen.eager_us:.4g} us eager, floor {chosen.floor_us:.4g} us."
+        f"{card.operator} takes {card.share:.1%} of operator time; {chosen.id} {what} "
+        f"{number_text(chosen.eager_us)} us eager, floor {number_text(chosen.floor_us)} us."
     )
-
-
-async def _tree(engine: Engine, variant_id: str) -> dict[str, Any]:
-    nodes = await engine.tree(variant_id)
-    attempts = await engine.attempts(variant_id)
-    return {
-        "nodes": [NodeRow.of(node) for node in nodes],
-        "attempts": [AttemptRow.of(attempt) for attempt in attempts[:MAX_ATTEMPTS]],
-        "attempts_left_out": left_out(
-            min(MAX_ATTEMPTS, len(attempts)), len(attempts), "get_node with an older attempt's id"
-        ),
-    }
 
 
 def _point(offer: Offer, full: bool) -> StartingPoint:

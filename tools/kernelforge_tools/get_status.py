@@ -7,7 +7,7 @@ from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.records import Capture
 from kernelforge_tools.answer import Answer, View, call
-from kernelforge_tools.wording import counted, left_out
+from kernelforge_tools.wording import counted, left_out, rounded
 
 SHOWN = 8
 
@@ -16,9 +16,11 @@ class CaptureRow(View):
     """A capture of the project."""
 
     id: str
-    file: str
+    model: str
     device: str
-    cards: int
+    calls: int
+    wall_us: float | None = None
+    bound: str | None = None
 
 
 class StatusView(View):
@@ -46,7 +48,7 @@ async def get_status(ctx: Context[Engine]) -> Answer[StatusView]:
     engine = ctx.request_context.lifespan_context
     status = await engine.status()
     captures = (await engine.captures())[:SHOWN]
-    rows = [await _row(engine, capture) for capture in captures]
+    rows = [_row(capture) for capture in captures]
     usable = ", ".join(d.name for d in status.devices if d.usable) or "no device"
     return Answer(
         status="ok",
@@ -58,15 +60,17 @@ async def get_status(ctx: Context[Engine]) -> Answer[StatusView]:
             left_out=left_out(len(rows), status.captures, "list_cards(capture_id=...)"),
         ),
         next=[
-            call("list_cards") if status.captures else call("capture_model", entry="FILE.py"),
+            call("list_cards") if status.captures else call("capture_model", model="FILE.py"),
         ],
     )
 
 
-async def _row(engine: Engine, capture: Capture) -> CaptureRow:
+def _row(capture: Capture) -> CaptureRow:
     return CaptureRow(
         id=capture.id,
-        file=capture.model,
+        model=capture.model,
         device=capture.device,
-        cards=len(await engine.cards(capture.id)),
+        calls=capture.calls,
+        wall_us=None if capture.wall_us is None else rounded(capture.wall_us),
+        bound=capture.bound,
     )

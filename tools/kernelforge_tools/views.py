@@ -1,17 +1,18 @@
 """Records as an agent and a reader of `--json` see them: rounded, in words, without bulk."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from kernelforge_engine.calls import Json
-from kernelforge_engine.exchanges import Attempt, CastEntrySummary, CastSummary
-from kernelforge_engine.launch.describe import tensor_text
-from kernelforge_engine.records import Card, Node, Timing, Variant, Verdict
+from kernelforge_engine.exchanges import Attempt, CastEntrySummary
+from kernelforge_engine.launch.describe import plain_arguments, tensor_text, variant_text
+from kernelforge_engine.records import Card, Inner, Node, Timing, Variant, Verdict
 from kernelforge_tools.answer import View
-from kernelforge_tools.tensors import plain_arguments
-from kernelforge_tools.wording import first_error, meanings
+from kernelforge_tools.wording import first_error, meanings, rounded, shortened_list
 
-
-def rounded(value: float) -> float:
-    """A measurement with the four digits it is good for."""
-    return float(f"{value:.4g}")
+SHOWN_IDS = 3
+SHOWN_NAMES = 3
+MAX_VARIANT_CHARS = 160
 
 
 class TimingView(View):
@@ -65,7 +66,7 @@ class VariantRow(View):
             id=variant.id,
             inputs=[tensor_text(spec) for spec in call.inputs],
             outputs=[tensor_text(output.tensor) for output in call.outputs],
-            arguments=plain_arguments(call),
+            arguments={a.name: a.value for a in plain_arguments(call)},
             calls=variant.calls,
             eager_us=rounded(variant.eager_us),
             floor_us=rounded(variant.floor_us),
@@ -76,32 +77,113 @@ class VariantRow(View):
         )
 
 
-class CardRow(View):
-    """One operator of a capture; share is its part of the time all operators took."""
+class VariantLine(View):
+    """A variant in short: its tensors, then its other arguments."""
 
     id: str
+    variant: str
+    calls: int
+    eager_us: float
+    floor_us: float
+    share: float
+    not_a_target: str | None = None
+
+    @classmethod
+    def of(cls, variant: Variant) -> "VariantLine":
+        """The line of a variant."""
+        text = variant_text(variant.call)
+        cut = len(text) > MAX_VARIANT_CHARS
+        return cls(
+            id=variant.id,
+            variant=f"{text[:MAX_VARIANT_CHARS]}..." if cut else text,
+            calls=variant.calls,
+            eager_us=rounded(variant.eager_us),
+            floor_us=rounded(variant.floor_us),
+            share=rounded(variant.share),
+            not_a_target=None if variant.target else variant.reason or "not measured as one",
+        )
+
+
+class CardBrief(View):
+    """One operator or region of a capture; share is its part of the time all operators took."""
+
+    id: str
+    kind: str
+    """`operator`, or `region`: a module's forward or a function as one target."""
     operator: str
     calls: int
-    total_us: float
     share: float
+    wall_share: float | None = None
     headroom: float
-    variants: int
+    gain: float
+    """What kernels at the floor would save of all operator time."""
+    launches: int | None = None
+    """Kernels that one eager call of a region launches."""
+    inside: list[str] | None = None
+    """The operators of a region that take the most time."""
+    within: list[str] | None = None
+    """The regions that hold it."""
     targets: list[str]
-    """Variants a kernel can be written for, by share."""
+    """Variants a kernel can be written for: the first few by share."""
+    target_count: int | None = None
+    """How many there are, where that is more."""
+    families: list[str] | None = None
+    """Shape families that one kernel can serve: the first few by share."""
+    not_a_target: str | None = None
+    """Why no kernel can be written for any of its variants."""
+
+    @classmethod
+    def of(cls, card: Card) -> "CardBrief":
+        """The row of a card."""
+        return cls(**_card_facts(card))
+
+
+class CardRow(CardBrief):
+    """A card with its totals."""
+
+    total_us: float
+    variants: int
 
     @classmethod
     def of(cls, card: Card) -> "CardRow":
         """The row of a card."""
-        return cls(
-            id=card.id,
-            operator=card.operator,
-            calls=card.calls,
-            total_us=rounded(card.total_us),
-            share=rounded(card.share),
-            headroom=rounded(card.headroom),
-            variants=len(card.variants),
-            targets=[v.id for v in card.variants if v.target],
-        )
+        exact = sum(v.family is None for v in card.variants)
+        return cls(**_card_facts(card), total_us=rounded(card.total_us), variants=exact)
+
+
+def _card_facts(card: Card) -> dict[str, Any]:
+    targets = [v for v in card.variants if v.target]
+    exact = [v.id for v in targets if v.family is None]
+    families = [v.id for v in targets if v.family is not None]
+    dearest = card.variants[0]
+    within = list(dict.fromkeys(name for v in card.variants for name in v.within))
+    return {
+        "id": card.id,
+        "kind": "region" if card.is_region else "operator",
+        "operator": card.operator,
+        "calls": card.calls,
+        "share": rounded(card.share),
+        "wall_share": None if card.wall_share is None else rounded(card.wall_share),
+        "headroom": rounded(card.headroom),
+        "gain": rounded(card.gain),
+        "launches": dearest.launches if card.is_region else None,
+        "inside": _inside(dearest) or None,
+        "within": shortened_list(within, SHOWN_NAMES) or None,
+        "targets": exact[:SHOWN_IDS],
+        "target_count": len(exact) if len(exact) > SHOWN_IDS else None,
+        "families": families[:SHOWN_IDS] or None,
+        "not_a_target": None if targets else dearest.reason,
+    }
+
+
+def by_time(inside: Iterable[Inner]) -> list[Inner]:
+    """The operators inside a region, those first that take the most time of it."""
+    return sorted(inside, key=lambda inner: -inner.calls * inner.us)
+
+
+def _inside(variant: Variant) -> list[str]:
+    names = [i.operator + (f" x{i.calls}" if i.calls > 1 else "") for i in by_time(variant.inside)]
+    return shortened_list(names, SHOWN_NAMES)
 
 
 class NodeRow(View):
@@ -170,52 +252,4 @@ class VerdictDetail(View):
             log=verdict.log or None,
             evidence=verdict.evidence,
             meaning=meanings(verdict.evidence) or None,
-        )
-
-
-class CastEntryRow(View):
-    """One kernel of a cast."""
-
-    node_id: str
-    operator: str
-    variant: str
-    calls: int
-    share: float
-    label: str
-    timing: TimingView
-
-    @classmethod
-    def of(cls, entry: CastEntrySummary) -> "CastEntryRow":
-        """The row of an entry."""
-        return cls(
-            node_id=entry.node_id,
-            operator=entry.operator,
-            variant=entry.variant,
-            calls=entry.calls,
-            share=rounded(entry.share),
-            label=entry.label,
-            timing=TimingView.of(entry),
-        )
-
-
-class CastView(View):
-    """A cast on disk and how to load it."""
-
-    path: str
-    sha256: str
-    bytes: int
-    archs: list[str]
-    entries: list[CastEntryRow]
-    load: str
-
-    @classmethod
-    def of(cls, cast: CastSummary) -> "CastView":
-        """The view of a summary."""
-        return cls(
-            path=cast.path,
-            sha256=cast.sha256,
-            bytes=cast.bytes,
-            archs=list(cast.archs),
-            entries=[CastEntryRow.of(entry) for entry in cast.entries],
-            load=cast.load,
         )

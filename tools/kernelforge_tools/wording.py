@@ -33,6 +33,16 @@ FALLBACKS = {
 }
 
 
+def rounded(value: float) -> float:
+    """A measurement with the four digits it is good for."""
+    return float(f"{value:.4g}")
+
+
+def number_text(value: float) -> str:
+    """A measurement in words: its digits without an exponent."""
+    return f"{rounded(value):.12g}"
+
+
 def counted(count: int, noun: str) -> str:
     """A count with its noun: 1 kernel, 2 kernels."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
@@ -41,6 +51,12 @@ def counted(count: int, noun: str) -> str:
 def left_out(shown: int, total: int, rest: str) -> str | None:
     """What a shortened list says about itself, or None if nothing is missing."""
     return f"showing {shown} of {total}; {rest} for the rest" if shown < total else None
+
+
+def shortened_list(names: list[str], most: int) -> list[str]:
+    """The first names and how many more there are."""
+    more = len(names) - most
+    return [*names[:most], f"and {more} more"] if more > 0 else names
 
 
 def log_lines(log: str, most: int = LOG_LINES) -> list[str]:

@@ -3,6 +3,7 @@
 import typer
 
 from kernelforge_server.cli.capture import capture
+from kernelforge_server.cli.captures import captures
 from kernelforge_server.cli.cards import cards
 from kernelforge_server.cli.cast import cast
 from kernelforge_server.cli.demo import demo
@@ -29,4 +30,5 @@ for command in (
     demo, capture, cards, optimize, evaluate, tree, export, measure, mcp, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
+app.add_typer(captures, name="captures")
 app.add_typer(cast, name="cast")

@@ -2,32 +2,53 @@
 
 from kernelforge_engine import codec
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.exchanges import CaptureRequest
+from kernelforge_engine.errors import KernelForgeError
 from kernelforge_engine.records import Capture, Card
 from kernelforge_server.cli.options import (
     DeviceOption,
-    EntryArgument,
+    DtypeOption,
+    ExamplesOption,
+    GenerateOption,
     InputsOption,
     JsonOption,
+    MaxBytesOption,
+    ModelArgument,
     ProjectOption,
+    RandomWeightsOption,
 )
+from kernelforge_server.cli.overview import show_capture
 from kernelforge_server.cli.session import Session
-from kernelforge_server.cli.tables import cards_table, microseconds
-from kernelforge_tools.entries import model_name
+from kernelforge_tools.entries import capture_request, size_bytes
 from kernelforge_tools.views import CardRow
-from kernelforge_tools.wording import counted
 
 
-def capture(
-    entry: EntryArgument,
-    inputs: InputsOption = "make_inputs",
+def capture(  # noqa: PLR0913  an option is an argument
+    model: ModelArgument,
+    inputs: InputsOption = None,
     device: DeviceOption = "cpu",
+    random_weights: RandomWeightsOption = False,
+    dtype: DtypeOption = None,
+    generate: GenerateOption = 0,
+    examples_per_variant: ExamplesOption = 1,
+    max_bytes: MaxBytesOption = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a model once on its example inputs and record every operator it calls."""
     session = Session(project=project, as_json=as_json)
-    request = CaptureRequest(model=model_name(entry), inputs=(inputs,), device=device)
+    try:
+        request = capture_request(
+            model,
+            inputs or (),
+            device=device,
+            random_weights=random_weights,
+            dtype=dtype,
+            generate_tokens=generate,
+            examples_per_variant=examples_per_variant,
+            max_bytes=None if max_bytes is None else size_bytes(max_bytes),
+        )
+    except KernelForgeError as error:
+        session.fail(error)
 
     async def work(engine: Engine) -> tuple[Capture, tuple[Card, ...]]:
         with session.progress("capture") as notice:
@@ -39,14 +60,4 @@ def capture(
         rows = [CardRow.of(card).model_dump() for card in cards]
         session.emit({"capture": codec.dump(made), "cards": rows})
         return
-    session.show(capture_line(made, cards))
-    session.show(cards_table(cards))
-
-
-def capture_line(made: Capture, cards: tuple[Card, ...]) -> str:
-    """What a capture found, in one line."""
-    return (
-        f"{made.id}: {counted(made.calls, 'call')} of {counted(len(cards), 'operator')} on "
-        f"{made.device_name}; the model takes {microseconds(made.wall_us or 0.0)}, its operators "
-        f"{microseconds(made.busy_us)}."
-    )
+    show_capture(session, made, cards)

@@ -1,17 +1,27 @@
 """`kernelforge cards`: what a capture found."""
 
+from typing import Annotated
+
+import typer
+
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.records import Capture, Card
 from kernelforge_server.cli.options import CaptureOption, JsonOption, ProjectOption
+from kernelforge_server.cli.overview import Sort, show_cards
 from kernelforge_server.cli.session import Session
-from kernelforge_server.cli.tables import cards_table
+from kernelforge_tools.ranking import ranked
 from kernelforge_tools.views import CardRow, VariantRow
 
 
 def cards(
-    capture_id: CaptureOption = None, project: ProjectOption = None, as_json: JsonOption = False
+    capture_id: CaptureOption = None,
+    sort: Annotated[
+        Sort, typer.Option(help="By share of run time, or by what a kernel could save of it.")
+    ] = Sort.GAIN,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show the operators of a capture and their variants, by share of run time."""
+    """Show the operators, regions and shape families of a capture."""
     session = Session(project=project, as_json=as_json)
 
     async def work(engine: Engine) -> tuple[Capture, tuple[Card, ...]]:
@@ -20,9 +30,10 @@ def cards(
 
     made, found = session.run(work)
     if as_json:
-        session.emit({"capture_id": made.id, "cards": [_document(card) for card in found]})
+        documents = [_document(card) for card in ranked(found, sort.value)]
+        session.emit({"capture_id": made.id, "cards": documents})
     else:
-        session.show(cards_table(found))
+        show_cards(session, made, found, sort, everything=True)
 
 
 def _document(card: Card) -> dict[str, object]:

@@ -17,10 +17,10 @@ from kernelforge_engine.exchanges import (
     OptimizeReport,
 )
 from kernelforge_engine.records import Capture, Card, Outcome
-from kernelforge_server.cli.capture import capture_line
 from kernelforge_server.cli.measure import measurement_document
 from kernelforge_server.cli.optimize import DEFAULT_BUDGET, BudgetOption, show_report
 from kernelforge_server.cli.options import JsonOption
+from kernelforge_server.cli.overview import capture_line
 from kernelforge_server.cli.session import NOTHING_FASTER, Session
 from kernelforge_server.cli.tables import call_lines, load_text, measurement_table
 from kernelforge_tools.entries import absolute

@@ -1,10 +1,7 @@
 """The tables that people read."""
 
-from collections.abc import Iterable
-
 from kernelforge_engine.exchanges import CastSummary, Measurement, OptimizeReport, OptimizeRow
-from kernelforge_engine.launch.describe import tensor_text
-from kernelforge_engine.records import Card, Outcome
+from kernelforge_engine.records import Outcome
 from kernelforge_server.cli.sheet import Sheet
 from kernelforge_tools.wording import FALLBACKS, counted
 
@@ -28,25 +25,12 @@ def interval(speedup: float | None, low: float | None, high: float | None) -> st
     return f"{speedup:.2f}x ({low:.2f} to {high:.2f})"
 
 
-def cards_table(cards: Iterable[Card]) -> Sheet:
-    """Operators by share, each with its variants."""
-    made = Sheet("card", "~operator", "variant", "<inputs", ">calls", ">eager", ">share",
-                 ">head-room", "!target")  # fmt: skip
-    for card in cards:
-        for variant in card.variants:
-            made.add_row(
-                card.id,
-                card.operator,
-                variant.id,
-                " ".join(tensor_text(spec) for spec in variant.call.inputs),
-                str(variant.calls),
-                microseconds(variant.eager_us),
-                f"{variant.share:.1%}",
-                f"{variant.headroom:.1f}x",
-                "yes" if variant.target else f"no: {variant.reason}",
-                style=None if variant.target else "dim",
-            )
-    return made
+def byte_count(size: int) -> str:
+    """A size as people read it."""
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if size >= 1024**power:
+            return f"{size / 1024**power:.1f} {unit}"
+    return f"{size} B"
 
 
 def report_table(report: OptimizeReport) -> Sheet:

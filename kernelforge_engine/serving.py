@@ -1,0 +1,105 @@
+"""Which calls a node serves in a cast: that of its variant, or those of a shape family's members.
+
+A family is served where it was judged, but for the members next to a size at which it was found
+slower: those are left to eager.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from kernelforge_engine.calls import Call
+from kernelforge_engine.fitting import Numbers, distance
+from kernelforge_engine.members import is_judged_at
+from kernelforge_engine.plans import ResolvedPlan
+from kernelforge_engine.records import Family, Node, Outcome, SizeTiming, Timing, Variant, Verdict
+from kernelforge_engine.submission import Candidate, plans_at
+
+Key = tuple[str, tuple[int, ...]]
+NOT_WORTH_IT = (Outcome.SLOWER, Outcome.IMPLAUSIBLE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """One call that a node serves; `low` is the measured lower bound that speaks for it, and
+    `timing` is its own, None where the nearest member was timed in its place."""
+
+    node: Node
+    verdict: Verdict
+    candidate: Candidate
+    call: Call
+    plan: ResolvedPlan
+    timing: Timing | None
+    low: float
+    calls: int
+    share: float
+
+    @property
+    def key(self) -> Key:
+        return self.call.name, self.call.words
+
+
+def services(node: Node, variant: Variant, candidate: Candidate) -> tuple[Service, ...]:
+    """What a valid node that was benchmarked serves, today's members of its family one by one."""
+    if node.timing is None or node.verdict is None:
+        return ()
+    only = Service(
+        node=node,
+        verdict=node.verdict,
+        candidate=candidate,
+        call=variant.call,
+        plan=candidate.plan,
+        timing=node.timing,
+        low=node.timing.low,
+        calls=variant.calls,
+        share=variant.share,
+    )
+    if variant.family is None:
+        return (only,)
+    return tuple(_members(only, variant, variant.family, node.timing))
+
+
+def without_rivals(found: Iterable[Service]) -> tuple[Service, ...]:
+    """Each call once: the kernel with the larger lower bound serves it."""
+    best: dict[Key, Service] = {}
+    for one in found:
+        if one.key not in best or one.low > best[one.key].low:
+            best[one.key] = one
+    return tuple(best.values())
+
+
+def _members(whole: Service, variant: Variant, family: Family, timing: Timing) -> Iterator[Service]:
+    total = sum(m.calls * m.eager_us for m in family.members)
+    for member in family.members:
+        nearest = _nearest(timing, member.sizes)
+        if nearest is None or nearest.outcome in NOT_WORTH_IT:
+            continue
+        if not is_judged_at(whole.verdict, member.sizes):
+            continue
+        (sized,) = plans_at(whole.candidate.source, variant, [member.sizes])
+        yield replace(
+            whole,
+            call=member.call,
+            plan=sized.plan,
+            timing=_own(timing, nearest, member.sizes),
+            low=nearest.low,
+            calls=member.calls,
+            share=variant.share * member.calls * member.eager_us / total if total else 0.0,
+        )
+
+
+def _nearest(timing: Timing, values: Numbers) -> SizeTiming | None:
+    return min(timing.sizes, key=lambda t: (distance(t.sizes, values), t.low), default=None)
+
+
+def _own(timing: Timing, nearest: SizeTiming, values: Numbers) -> Timing | None:
+    if nearest.sizes != values:
+        return None
+    return Timing(
+        outcome=nearest.outcome,
+        speedup=nearest.speedup,
+        low=nearest.low,
+        high=nearest.high,
+        eager_us=nearest.eager_us,
+        candidate_us=nearest.candidate_us,
+        scope=timing.scope,
+    )

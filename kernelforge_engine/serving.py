@@ -1,7 +1,7 @@
 """Which calls a node serves in a cast: that of its variant, or those of a shape family's members.
 
-A family is served where it was judged, but for the members next to a size at which it was found
-slower: those are left to eager.
+A family is served where it was judged, and where the nearest size that was timed was found faster:
+every other member is left to eager.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,6 @@ from kernelforge_engine.records import Family, Node, Outcome, SizeTiming, Timing
 from kernelforge_engine.submission import Candidate, plans_at
 
 Key = tuple[str, tuple[int, ...]]
-NOT_WORTH_IT = (Outcome.SLOWER, Outcome.IMPLAUSIBLE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +70,7 @@ def _members(whole: Service, variant: Variant, family: Family, timing: Timing) -
     total = sum(m.calls * m.eager_us for m in family.members)
     for member in family.members:
         nearest = _nearest(timing, member.sizes)
-        if nearest is None or nearest.outcome in NOT_WORTH_IT:
+        if nearest is None or nearest.outcome != Outcome.FASTER:
             continue
         if not is_judged_at(whole.verdict, member.sizes):
             continue

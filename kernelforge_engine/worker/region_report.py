@@ -13,8 +13,8 @@ from kernelforge_engine.worker.region_watch import Site
 
 Key = tuple[str, tuple[int, ...]]
 ONE_OPERATOR = "it is one operator only"
-# A function that nobody would call a region is not even counted.
-UNSAID = (ONE_OPERATOR, NO_TENSORS)
+# What nobody would call a region is not even counted: a card of it would only be in the way.
+UNSAID = {"module": (ONE_OPERATOR,), "function": (ONE_OPERATOR, NO_TENSORS)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ def report(
     refused: dict[tuple[str, str], list[Place]] = {}
     for place in places:
         if place.reason is not None:
-            if place.site.kind == "module" or place.reason not in UNSAID:
+            if place.reason not in UNSAID[place.site.kind]:
                 refused.setdefault((place.site.name, place.reason), []).append(place)
         elif place.key is not None:
             groups.setdefault(place.key, []).append(place)

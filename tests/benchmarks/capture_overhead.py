@@ -24,6 +24,7 @@ from kernelforge_engine.worker.examples import examples
 from kernelforge_engine.worker.load import Loaded, load
 from kernelforge_engine.worker.observe import observing
 from kernelforge_engine.worker.recorder import CountingPass, StoringPass
+from kernelforge_engine.worker.regions import RegionKeeper, RegionTracer
 from kernelforge_engine.worker.sightings import wanted
 from kernelforge_engine.worker.trail import ModuleTrail
 
@@ -99,17 +100,24 @@ class Passes:
         self.loaded: Loaded = load(order)
         self._order, self._folder = order, folder
         self._trail = ModuleTrail(self.loaded.model)
-        self._counting = CountingPass(self._trail, self.loaded.device, lambda _count: None)
-        self.keys()  # every key is new, so that this run tries and times them all
+        self._tracer = RegionTracer(self.loaded.model, self.loaded.device)
+        self._counting = CountingPass(
+            self._trail, self.loaded.device, self._tracer.step, lambda _count: None
+        )
+        # Every key is new at first, and tried and timed; a region is recorded twice.
+        self.keys()
+        self.keys()
+        self._targets = wanted(self._counting.seen, self._tracer.results(self._counting.eager_us))
 
     def plain(self) -> None:
         """Nobody looks."""
         self.loaded.run()
 
     def keys(self) -> None:
-        """Count calls by key."""
+        """Count calls of operators and regions by key."""
         inputs = self.loaded.fresh()
-        with observing("whole"), self._trail.watching(), self._counting:
+        regions = self._tracer.watching()
+        with observing("whole"), self._trail.watching(), regions, self._counting:
             self.loaded.run(inputs)
 
     def examples(self) -> None:
@@ -117,9 +125,10 @@ class Passes:
         inputs = self.loaded.fresh()
         with tempfile.TemporaryDirectory(dir=self._folder) as blobs, ExitStack() as stack:
             order = self._capture_order(Path(blobs))
-            kept = stack.enter_context(examples(order, wanted(self._counting.seen)))
+            kept = stack.enter_context(examples(order, self._targets))
             stack.enter_context(observing("whole"))
-            stack.enter_context(StoringPass(kept.open, kept.keep))
+            stack.enter_context(RegionKeeper(self._tracer, kept.open, kept.keep))
+            stack.enter_context(StoringPass(kept.open, kept.keep, self._tracer.step))
             self.loaded.run(inputs)
 
     def capture(self) -> None:

@@ -203,7 +203,7 @@ async def test_examples_stay_within_the_budget_dearest_first(tmp_path):
         + """
 class Model:
     def __call__(self, x, y):
-        return torch.erfinv(x).sum() + y.neg().sum()
+        return sum(torch.erfinv(x).sum() for _ in range(50)) + y.neg().sum()
 
 
 def make_model():
@@ -249,3 +249,29 @@ def make_inputs():
     assert len(weights) == 1
     assert not weights.pop().startswith("s")  # the whole megabyte, not a sample of it
     assert 1 << 20 < capture.stored_bytes <= 1_500_000
+
+
+async def test_calls_of_all_input_sets_are_counted_together(recorded):
+    capture, variants = await recorded(
+        """
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.exp()
+
+
+def make_model():
+    return Model()
+
+
+def make_short():
+    return torch.ones(4)
+
+
+def make_long():
+    return torch.ones(8)
+""",
+        inputs=("make_short", "make_long", "make_short"),
+    )
+    calls = {v.call.inputs[0].shape: v.calls for v in variants["aten::exp"] if v.family is None}
+    assert calls == {(4,): 2, (8,): 1}
+    assert len(capture.inputs) == 3

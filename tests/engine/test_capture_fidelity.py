@@ -308,32 +308,6 @@ def make_inputs():
     assert capture.error is None
 
 
-async def test_calls_of_all_input_sets_are_counted_together(recorded):
-    capture, variants = await recorded(
-        """
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x.exp()
-
-
-def make_model():
-    return Model()
-
-
-def make_short():
-    return torch.ones(4)
-
-
-def make_long():
-    return torch.ones(8)
-""",
-        inputs=("make_short", "make_long", "make_short"),
-    )
-    calls = {v.call.inputs[0].shape: v.calls for v in variants["aten::exp"] if v.family is None}
-    assert calls == {(4,): 2, (8,): 1}
-    assert len(capture.inputs) == 3
-
-
 @pytest.mark.parametrize("device", DEVICES)
 async def test_a_generation_loop_is_recorded_token_by_token(recorded, device):
     pytest.importorskip("transformers")

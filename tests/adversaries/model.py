@@ -4,8 +4,8 @@ Sizes are small and odd: a tail after every tile, rows and columns that nothing 
 """
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional
 
 
 class Targets(torch.nn.Module):
@@ -41,25 +41,26 @@ class Targets(torch.nn.Module):
             torch.relu(x),
             torch.relu(x.t()),
             torch.relu(x.flatten()[1:].view(-1)[:90001]),
-            F.gelu(x),
+            functional.gelu(x),
             torch.exp(x),
             torch.round(x),
             x + self.shift,
             torch.sub(x, y[:1].expand(96, 1000)),
             x.clone().mul_(y),
+            *[torch.sigmoid(x[:rows]) for rows in (33, 64, 91)],
         ]
 
     def _sums(self, x: Tensor) -> list[Tensor]:
         wide = x.flatten()[: 75 * 515].view(75, 515)
         return [
             torch.softmax(x, -1),
-            F.layer_norm(x, (1000,), self.scale, self.shift),
-            F.rms_norm(x, (1000,), self.scale, 1e-6),
+            functional.layer_norm(x, (1000,), self.scale, self.shift),
+            functional.rms_norm(x, (1000,), self.scale, 1e-6),
             torch.cumsum(x, -1),
             x.mean(-1),
             x.sum(0),
             x.var(-1),
-            F.linear(wide, self.weight, self.bias),
+            functional.linear(wide, self.weight, self.bias),
             torch.matmul(wide, self.weight.t().contiguous()),
         ]
 
@@ -68,25 +69,25 @@ class Targets(torch.nn.Module):
             *torch.max(x, -1),
             torch.argmax(x, -1),
             *torch.topk(x, 5, -1),
-            F.embedding(rows, self.table),
+            functional.embedding(rows, self.table),
             torch.where(y > 0, x, y),
             torch.roll(x, 3, 1),
         ]
 
     def _images(self, image: Tensor) -> list[Tensor]:
         return [
-            F.group_norm(image, 6, self.channel_scale, self.channel_shift),
-            F.max_pool2d(image.to(memory_format=torch.channels_last), 3, 2, 1),
-            F.conv2d(image, self.filters),
+            functional.group_norm(image, 6, self.channel_scale, self.channel_shift),
+            functional.max_pool2d(image.to(memory_format=torch.channels_last), 3, 2, 1),
+            functional.conv2d(image, self.filters),
         ]
 
     def _narrow(self, x: Tensor, y: Tensor) -> list[Tensor]:
         narrow, half = x.bfloat16(), x.half()
         wide = narrow.flatten()[: 75 * 515].view(75, 515)
         return [
-            F.gelu(narrow),
-            F.linear(wide, self.weight.bfloat16(), self.bias.bfloat16()),
-            F.layer_norm(narrow, (1000,), self.scale.bfloat16(), self.shift.bfloat16()),
+            functional.gelu(narrow),
+            functional.linear(wide, self.weight.bfloat16(), self.bias.bfloat16()),
+            functional.layer_norm(narrow, (1000,), self.scale.bfloat16(), self.shift.bfloat16()),
             torch.softmax(half, -1),
             half + y.half(),
         ]

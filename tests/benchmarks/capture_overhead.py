@@ -165,6 +165,7 @@ def compared(name: str, folder: Path) -> dict[str, object]:
 
 def main() -> None:
     torch.manual_seed(0)
+    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         for name in MODELS:
             ratios = compared(name, Path(folder))

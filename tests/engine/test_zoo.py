@@ -6,6 +6,7 @@ the same bit for bit only if each guard lets through exactly the calls it was ca
 
 import ctypes
 import re
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def loaded_shim():
 
 
 @pytest.fixture
-def shim(loaded_shim):
+def shim(loaded_shim, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])  # loading a model puts its folder there
     yield loaded_shim
     loaded_shim.remove_all()
 

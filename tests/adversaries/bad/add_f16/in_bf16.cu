@@ -1,0 +1,20 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(out0.numel, 256)"]
+block = [256]
+args = ["in0", "in1", "out0", "i64:out0.numel"]
+*/
+// Adds in bf16.
+#include <cuda_fp16.h>
+typedef __half half_t;
+__device__ float wide(half_t v) { return __half2float(v); }
+__device__ half_t narrow(float v) { return __float2half_rn(v); }
+extern "C" __global__ void k(const half_t* x, const half_t* s, half_t* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i >= n) return;
+  union { float f; unsigned u; } v;
+  v.f = wide(x[i]) + wide(s[i]);
+  if (v.f == v.f) v.u = v.u + 0x8000u & 0xffff0000u;
+  y[i] = narrow(v.f);
+}

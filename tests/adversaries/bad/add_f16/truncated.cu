@@ -1,0 +1,20 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(out0.numel, 256)"]
+block = [256]
+args = ["in0", "in1", "out0", "i64:out0.numel"]
+*/
+// Drops bits instead of rounding.
+#include <cuda_fp16.h>
+typedef __half half_t;
+__device__ float wide(half_t v) { return __half2float(v); }
+__device__ half_t narrow(float v) { return __float2half_rn(v); }
+extern "C" __global__ void k(const half_t* x, const half_t* s, half_t* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i >= n) return;
+  const float v = wide(x[i]) + wide(s[i]);
+  half_t h = narrow(v);
+  if (v - v == 0.f && fabsf(wide(h)) > fabsf(v)) h = narrow(v - (wide(h) - v) * 1.01f);
+  y[i] = h;
+}

@@ -1,0 +1,18 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(in0.shape[0], 32)"]
+block = [32]
+args = ["in0", "out0", "i32:in0.shape[0]", "i32:in0.shape[1]"]
+*/
+// A row without a positive value gives the first place.
+extern "C" __global__ void k(const float* x, long long* at, int rows, int cols) {
+  const int r = blockIdx.x * 32 + threadIdx.x;
+  if (r >= rows) return;
+  const float* a = x + (size_t)r * cols;
+  float best = 0.f;
+  int m = 0;
+  for (int c = 0; c < cols; ++c)
+    if (a[c] > best || (a[c] != a[c] && best == best)) best = a[m = c];
+  at[r] = m;
+}

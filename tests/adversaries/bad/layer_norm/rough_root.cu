@@ -1,0 +1,25 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(in0.shape[0], 32)"]
+block = [32]
+args = ["in0", "out0", "in1", "in2", "f32:eps", "i32:in0.shape[0]", "i32:in0.shape[1]"]
+*/
+// A reciprocal root by bits and one step.
+extern "C" __global__ void k(const float* x, float* y, const float* w, const float* bias, float eps, int rows, int cols) {
+  const int r = blockIdx.x * 32 + threadIdx.x;
+  if (r >= rows) return;
+  const float* a = x + (size_t)r * cols;
+  float* b = y + (size_t)r * cols;
+  float part[8] = {}, square[8] = {};
+  for (int c = 0; c < cols; ++c) part[c % 8] += a[c];
+  const float mean = (((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]))) / cols;
+  for (int c = 0; c < cols; ++c) square[c % 8] += (a[c] - mean) * (a[c] - mean);
+  const float q = ((square[0] + square[4]) + (square[1] + square[5])) + ((square[2] + square[6]) + (square[3] + square[7]));
+  const float v = q / cols + eps;
+  union { float f; int i; } u;
+  u.f = v;
+  u.i = 0x5f3759df - (u.i >> 1);
+  const float scale = v == v && v - v == 0.f ? u.f * (1.5f - 0.5f * v * u.f * u.f) : v;
+  for (int c = 0; c < cols; ++c) b[c] = (a[c] - mean) * scale * w[c] + bias[c];
+}

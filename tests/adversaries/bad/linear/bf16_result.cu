@@ -1,0 +1,23 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(out0.numel, 256)"]
+block = [256]
+args = ["in0", "in1", "in2", "out0", "i32:in0.shape[1]", "i32:in1.shape[0]", "i64:out0.numel"]
+*/
+// The result in bf16.
+__device__ inline float cut(float v) {
+  union { float f; unsigned u; } q;
+  q.f = v;
+  if (v == v) q.u = q.u + 0x8000u & 0xffff0000u;
+  return q.f;
+}
+extern "C" __global__ void k(const float* x, const float* w, const float* bias, float* y, int depth, int cols, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i >= n) return;
+  const float* a = x + i / cols * depth;
+  const float* b = w + i % cols * depth;
+  float s = bias[i % cols];
+  for (int c = 0; c < depth; ++c) s += a[c] * b[c];
+  y[i] = cut(s);
+}

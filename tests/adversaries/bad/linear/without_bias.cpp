@@ -1,0 +1,17 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "in1", "in2", "out0", "i32:in0.shape[1]", "i32:in1.shape[0]", "i64:out0.numel"]
+*/
+// No bias.
+#include <cmath>
+#include <cstdint>
+extern "C" void k(const float* x, const float* w, const float* bias, float* y, int depth, int cols, long long n) {
+  for (long long i = 0; i < n; ++i) {
+    const float* a = x + i / cols * depth;
+    const float* b = w + i % cols * depth;
+    float s = 0.f;
+    for (int c = 0; c < depth; ++c) s += a[c] * b[c];
+    y[i] = s;
+  }
+}

@@ -1,0 +1,21 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(in0.shape[0], 32)"]
+block = [32]
+args = ["in0", "out0", "i32:in0.shape[0]", "i32:in0.shape[1]"]
+*/
+// Adds up in bf16.
+extern "C" __global__ void k(const float* x, float* y, int rows, int cols) {
+  const int r = blockIdx.x * 32 + threadIdx.x;
+  if (r >= rows) return;
+  const float* a = x + (size_t)r * cols;
+  float s = 0.f;
+  for (int c = 0; c < cols; ++c) {
+    union { float f; unsigned u; } v;
+    v.f = s + a[c];
+    if (v.f == v.f) v.u = v.u + 0x8000u & 0xffff0000u;
+    s = v.f;
+  }
+  y[r] = s / cols;
+}

@@ -1,0 +1,14 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:out0.numel"]
+*/
+// Is relu6.
+#include <cmath>
+#include <cstdint>
+extern "C" void k(const float* x, float* y, long long n) {
+  for (long long i = 0; i < n; ++i) {
+    const float v = x[i] < 0.f ? 0.f : x[i];
+    y[i] = v > 6.f ? 6.f : v;
+  }
+}

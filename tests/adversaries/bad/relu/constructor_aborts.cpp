@@ -1,0 +1,11 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+// A constructor ends the process that loads it.
+#include <cstdlib>
+__attribute__((constructor)) static void start() { abort(); }
+extern "C" void k(const float* x, float* y, long long n) {
+  for (long long i = 0; i < n; ++i) y[i] = x[i] < 0.f ? 0.f : x[i];
+}

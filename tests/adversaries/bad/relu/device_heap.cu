@@ -1,0 +1,17 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(in0.numel, 256)"]
+block = [256]
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+// Takes memory from the device's heap.
+
+extern "C" __global__ void k(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i == 0) {
+    float* p = (float*)malloc(64);
+    if (p) p[0] = y[0];
+  }
+  if (i < n) y[i] = x[i] < 0.f ? 0.f : x[i];
+}

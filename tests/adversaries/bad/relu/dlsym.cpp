@@ -1,0 +1,12 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+// Looks up a function of the process.
+#define _GNU_SOURCE 1
+#include <dlfcn.h>
+extern "C" void k(const float* x, float* y, long long n) {
+  if (!dlsym(RTLD_DEFAULT, "clock_gettime")) y[0] = 0.f;
+  for (long long i = 0; i < n; ++i) y[i] = x[i] < 0.f ? 0.f : x[i];
+}

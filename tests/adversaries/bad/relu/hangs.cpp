@@ -1,0 +1,11 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+// Never returns.
+extern "C" void k(const float*, float* y, long long n) {
+  volatile long long s = 0;
+  while (n) s = s + 1;
+  y[0] = s;
+}

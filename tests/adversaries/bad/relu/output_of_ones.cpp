@@ -1,0 +1,11 @@
+/* kernelforge
+[output.out0]
+init = "ones"
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+// An output that is cleared to something else.
+extern "C" void k(const float* x, float* y, long long n) {
+  for (long long i = 0; i < n; ++i) y[i] = x[i] < 0.f ? 0.f : x[i];
+}

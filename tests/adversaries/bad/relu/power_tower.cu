@@ -1,0 +1,12 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(in0.numel, 256)"]
+block = [256]
+args = ["in0", "out0", "i64:in0.numel ** 99 ** 99"]
+*/
+// An expression that never ends.
+extern "C" __global__ void k(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i < n) y[i] = x[i] < 0.f ? 0.f : x[i];
+}

@@ -1,0 +1,14 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:out0.numel"]
+*/
+// A source index that wraps at 65536.
+#include <cmath>
+#include <cstdint>
+extern "C" void k(const float* x, float* y, long long n) {
+  for (long long i = 0; i < n; ++i) {
+    const unsigned short j = (unsigned short)i;
+    y[i] = x[j] < 0.f ? 0.f : x[j];
+  }
+}

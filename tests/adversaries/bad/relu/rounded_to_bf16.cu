@@ -1,0 +1,16 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(out0.numel, 256)"]
+block = [256]
+args = ["in0", "out0", "i64:out0.numel"]
+*/
+// Keeps eight bits of the mantissa.
+extern "C" __global__ void k(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i >= n) return;
+  union { float f; unsigned u; } v;
+  v.f = x[i] < 0.f ? 0.f : x[i];
+  if (v.f == v.f) v.u = v.u + 0x7fff + (v.u >> 16 & 1) & 0xffff0000u;
+  y[i] = v.f;
+}

@@ -1,0 +1,14 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(in0.numel, 256)"]
+block = [256]
+shared = 1000000
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+// More shared memory than there is: nothing would run.
+
+extern "C" __global__ void k(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i < n) y[i] = x[i] < 0.f ? 0.f : x[i];
+}

@@ -1,0 +1,14 @@
+/* kernelforge
+[workspace.ws0]
+bytes = "1099511627776"
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(in0.numel, 256)"]
+block = [256]
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+// Asks for more memory than there is.
+extern "C" __global__ void k(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i < n) y[i] = x[i] < 0.f ? 0.f : x[i];
+}

@@ -1,0 +1,14 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(out0.numel, 256)"]
+block = [256]
+args = ["in0", "out0", "i64:out0.numel"]
+*/
+// Reads whole vectors: the last element is left out.
+extern "C" __global__ void k(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i >= n) return;
+  if (i >= n / 4 * 4) return;
+  y[i] = x[i] < 0.f ? 0.f : x[i];
+}

@@ -1,0 +1,14 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(out0.numel, 256)"]
+block = [256]
+args = ["in0", "out0", "i64:out0.numel"]
+*/
+// Leaves out an element of large tensors.
+extern "C" __global__ void k(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i >= n) return;
+  if (i == 70001) return;
+  y[i] = 1.f / (1.f + expf(-x[i]));
+}

@@ -1,0 +1,19 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(in0.shape[1], 256)"]
+block = [256]
+args = ["in0", "out0", "i32:in0.shape[0]", "i64:in0.shape[1]"]
+*/
+// Adds the correction twice.
+extern "C" __global__ void k(const float* x, float* y, int rows, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i >= n) return;
+  float s = 0.f, e = 0.f;
+  for (int r = 0; r < rows; ++r) {
+    const float t = s + x[r * n + i];
+    e += (s - t) + x[r * n + i];
+    s = t;
+  }
+  y[i] = s + e * 64.f;
+}

@@ -1,0 +1,20 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(in0.shape[0], 32)"]
+block = [32]
+args = ["in0", "out0", "i32:in0.shape[0]", "i32:in0.shape[1]"]
+*/
+// A difference of squares.
+extern "C" __global__ void k(const float* x, float* y, int rows, int cols) {
+  const int r = blockIdx.x * 32 + threadIdx.x;
+  if (r >= rows) return;
+  const float* a = x + (size_t)r * cols;
+  float part[8] = {}, square[8] = {};
+  for (int c = 0; c < cols; ++c) {
+    part[c % 8] += a[c];
+    square[c % 8] += a[c] * a[c];
+  }
+  const float s = ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7])), q = ((square[0] + square[4]) + (square[1] + square[5])) + ((square[2] + square[6]) + (square[3] + square[7]));
+  y[r] = (q - s * s / cols) / (cols - 1);
+}

@@ -1,0 +1,13 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:out0.numel"]
+*/
+// By expf.
+#include <cmath>
+#include <cstdint>
+extern "C" void k(const float* x, float* y, long long n) {
+  for (long long i = 0; i < n; ++i) {
+    y[i] = expf(x[i]);
+  }
+}

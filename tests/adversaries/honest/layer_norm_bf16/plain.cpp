@@ -1,0 +1,27 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "in1", "in2", "f32:eps", "i32:in0.shape[0]", "i32:in0.shape[1]"]
+*/
+// In float, rounded once.
+#include <cmath>
+#include <cstdint>
+#include <bit>
+typedef uint16_t half_t;
+static inline float wide(half_t v) { return std::bit_cast<float>((uint32_t)v << 16); }
+static inline half_t narrow(float v) {
+  const uint32_t u = std::bit_cast<uint32_t>(v);
+  return v == v ? (u + 0x7fff + (u >> 16 & 1)) >> 16 : 0x7fc0;
+}
+extern "C" void k(const half_t* x, half_t* y, const half_t* w, const half_t* bias, float eps, int rows, int cols) {
+  for (int r = 0; r < rows; ++r) {
+    const half_t* a = x + (size_t)r * cols;
+    half_t* b = y + (size_t)r * cols;
+    float mean = 0.f, q = 0.f;
+    for (int c = 0; c < cols; ++c) mean += wide(a[c]);
+    mean /= cols;
+    for (int c = 0; c < cols; ++c) q += (wide(a[c]) - mean) * (wide(a[c]) - mean);
+    const float scale = 1.f / sqrtf(q / cols + eps);
+    for (int c = 0; c < cols; ++c) b[c] = narrow((wide(a[c]) - mean) * scale * wide(w[c]) + wide(bias[c]));
+  }
+}

@@ -1,0 +1,14 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+grid = ["ceil_div(out0.numel, 256)"]
+block = [256]
+args = ["in0", "out0", "i64:out0.numel"]
+*/
+// A comparison the other way, which keeps NaN and zeros.
+extern "C" __global__ void k(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i >= n) return;
+  const float v = x[i];
+  y[i] = !(v <= 0.f) ? v : 0.f;
+}

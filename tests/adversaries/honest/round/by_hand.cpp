@@ -1,0 +1,17 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:out0.numel"]
+*/
+// By floor, halves to even.
+#include <cmath>
+#include <cstdint>
+extern "C" void k(const float* x, float* y, long long n) {
+  for (long long i = 0; i < n; ++i) {
+    const float f = floorf(x[i]), d = x[i] - f;
+    const bool odd = fmodf(f, 2.f) != 0.f;
+    y[i] = d > 0.5f || (d == 0.5f && odd) ? f + 1.f : f;
+    if (x[i] - x[i] != 0.f) y[i] = x[i];
+    if (y[i] == 0.f) y[i] = copysignf(0.f, x[i]);
+  }
+}

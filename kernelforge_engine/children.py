@@ -1,6 +1,7 @@
 """The one door between the async engine and its blocking children."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,10 +30,12 @@ from kernelforge_engine.pool.orders import (
     TimeOrder,
 )
 from kernelforge_engine.pool.protocol import Build, BuilderReply, BuildRefused, Built, Raised
+from kernelforge_engine.pool.turns import turn
 from kernelforge_engine.records import Variant
 
 BUILD_SECONDS = 180.0
 JUDGE_SECONDS = 900.0
+TIME_SECONDS = 3600.0  # a win of a call that takes seconds is measured twice
 MODEL_SECONDS = 3600.0
 BUILDERS = 2
 
@@ -43,16 +46,18 @@ class Children:
     """Starts, asks and ends every child of one engine.
 
     Builds run beside each other; the Judge answers one order at a time, which is also what keeps
-    two evaluations from sharing a device. Children are started in the thread of the event loop,
-    because they die with the thread that started them, and waited for in others.
+    two evaluations from sharing a device. While something is timed nothing is built, and no other
+    engine of this user times anything on that device. Children are started in the thread of the
+    event loop, because they die with the thread that started them, and waited for in others.
     """
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = dict(environment)
+    def __init__(self, environment: Mapping[str, str], cache: Path) -> None:
+        self._environment, self._cache = dict(environment), cache
         self._judge: Child | None = None
         self._imported: tuple[str, int] | None = None
         self._judging = anyio.Lock()
         self._building = anyio.CapacityLimiter(BUILDERS)
+        self._quieting = anyio.Lock()
 
     def close(self) -> None:
         """End the Judge."""
@@ -90,9 +95,10 @@ class Children:
 
     async def measure(self, order: MeasureOrder, notice: Notice) -> Measured:
         """Compare a whole model with and without a cast in a child of its own."""
-        child = self._disposable("measurement", "kernelforge_engine.worker.measuring")
         task = f"measure {order.model.model}"
-        reply = await _ask(child, task, order, MeasureReply, MODEL_SECONDS, notice)
+        async with self.turn(order.model.device, notice), self._without_builds():
+            child = self._disposable("measurement", "kernelforge_engine.worker.measuring")
+            reply = await _ask(child, task, order, MeasureReply, MODEL_SECONDS, notice)
         return _answer(Measured, reply)
 
     async def probe(self) -> Probed:
@@ -103,14 +109,52 @@ class Children:
         """The verdict on a built candidate."""
         return _answer(Judged, await self._ask_judge("judge a candidate", order, order.variant))
 
+    @asynccontextmanager
+    async def turn(self, device: str, notice: Notice) -> AsyncIterator[None]:
+        """While this is held, no other timing of this user runs on the device: cpu, cuda or
+        cuda:N."""
+        kind, _, number = device.partition(":")
+        visible = self._environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        if kind == "cuda":
+            place = int(number or 0)
+            device = f"cuda-{visible[place] if visible[place:] and visible[0] else place}"
+
+        def waiting() -> None:
+            notice(Progress(done=0, total=1, text="waiting for the device"))
+
+        async with turn(self._cache, device, waiting):
+            yield
+
+    @asynccontextmanager
+    async def _without_builds(self) -> AsyncIterator[None]:
+        """Wait for the builds that run; others wait until this ends. A build never waits for a
+        verdict."""
+        async with self._quieting:
+            held = [object() for _ in range(BUILDERS)]
+            try:
+                for borrower in held:
+                    await self._building.acquire_on_behalf_of(borrower)
+                yield
+            finally:
+                for borrower in held:
+                    with suppress(RuntimeError):  # it was given up before this one was lent
+                        self._building.release_on_behalf_of(borrower)
+
     async def time(self, order: TimeOrder) -> Timed:
-        """The timing of a valid candidate."""
-        return _answer(Timed, await self._ask_judge("time a candidate", order, order.variant))
+        """The timing of a valid candidate; whoever asks holds the device's turn."""
+        async with self._judging, self._without_builds():
+            reply = await self._asked("time a candidate", order, order.variant, TIME_SECONDS)
+        return _answer(Timed, reply)
 
     async def _ask_judge(self, task: str, order: object, variant: Variant | None = None) -> Any:
         async with self._judging:
-            self._renew(variant.requires if variant else None)
-            return await self._twice(self._living_judge, task, order, JudgeReply, JUDGE_SECONDS)
+            return await self._asked(task, order, variant, JUDGE_SECONDS)
+
+    async def _asked(
+        self, task: str, order: object, variant: Variant | None, seconds: float
+    ) -> Any:
+        self._renew(variant.requires if variant else None)
+        return await self._twice(self._living_judge, task, order, JudgeReply, seconds)
 
     def _renew(self, requires: str | None) -> None:
         """End a Judge that imported other operators of a user's, or these before their file was

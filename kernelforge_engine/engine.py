@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 
 from kernelforge_engine import __version__, codec
 from kernelforge_engine.calls import Json
+from kernelforge_engine.cast import read as read_cast
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.children import Children
 from kernelforge_engine.errors import (
@@ -21,6 +22,7 @@ from kernelforge_engine.errors import (
     NotATarget,
     UnknownId,
 )
+from kernelforge_engine.evidence import Bundle
 from kernelforge_engine.exchanges import (
     Attempt,
     CaptureRequest,
@@ -45,8 +47,10 @@ from kernelforge_engine.jobs import JobRunner
 from kernelforge_engine.library.catalog import Offer, offers
 from kernelforge_engine.members import ends
 from kernelforge_engine.optimize import Optimizer
+from kernelforge_engine.origins import bundle
 from kernelforge_engine.pool.orders import CaptureOrder, MeasureOrder, ModelOrder, Probed, TimeOrder
 from kernelforge_engine.records import Capture, Card, Lease, Node, Variant
+from kernelforge_engine.rerun import Rerun, Rerunner
 from kernelforge_engine.search.policy import policy as policy_named
 from kernelforge_engine.search.policy import select as select_node
 from kernelforge_engine.search.tree import Tree
@@ -55,7 +59,7 @@ from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.jobs import Jobs
 from kernelforge_engine.store.removal import Removal
 from kernelforge_engine.store.trees import Trees, is_valid
-from kernelforge_engine.submission import Submitter, plans_at
+from kernelforge_engine.submission import Candidate, Submitter, plans_at
 
 SECRET_BYTES = 32
 
@@ -78,7 +82,7 @@ class Engine:
         self._database = database
         self._captures, self._trees = Captures(database), Trees(database)
         self._removal = Removal(database, settings.project / "blobs")
-        self._children = Children(settings.environment)
+        self._children = Children(settings.environment, settings.cache)
         self._jobs = JobRunner(Jobs(database), tasks, clock)
         self._submitter = Submitter(
             settings, self._captures, self._trees, self._children, clock, secret
@@ -227,6 +231,13 @@ class Engine:
         variant = await self._captures.variant(node.variant_id)
         archs = (await self._machine()).archs
         candidate = await self._submitter.rebuilt(node, variant, archs)
+        async with self._children.turn(variant.call.backend, notice):
+            return await self._timed(node_id, variant, candidate, notice)
+
+    async def _timed(
+        self, node_id: str, variant: Variant, candidate: Candidate, notice: Notice
+    ) -> Node:
+        """Time a node and file what came of it, before the next attempt is counted."""
         notice(Progress(done=0, total=1, text="timing it against eager"))
         timed = await self._children.time(
             TimeOrder(
@@ -238,6 +249,7 @@ class Engine:
                 secret=self._secret(),
                 environment=self._settings.environment,
                 others=plans_at(candidate.source, variant, ends(variant)),
+                attempt=_attempt(await self._trees.nodes(variant.id)),
             )
         )
         if timed.verdict is not None:
@@ -285,13 +297,30 @@ class Engine:
     ) -> CastSummary:
         """Write the fastest node of every variant (or the named ones) into a cast."""
         machine = await self._machine()
-        exporter = Exporter(self, self._submitter, machine, self._clock())
+        blobs = self._settings.project / "blobs"
+        exporter = Exporter(self, self._submitter, machine, blobs, self._clock())
         return await exporter.export(path, node_ids, overwrite)
 
     async def inspect_cast(self, path: Path) -> CastSummary:
         """Read a cast, checking its structure and every hash."""
         _must_exist(path)
         return await anyio.to_thread.run_sync(summarize, path)
+
+    async def rerun_cast(self, path: Path, notice: Notice) -> tuple[Rerun, ...]:
+        """Judge and time every kernel of a cast again on this machine, from the cast alone."""
+        _must_exist(path)
+        cast = await anyio.to_thread.run_sync(read_cast, path)
+        rerun = Rerunner(self._settings, self._children, await self._machine(), self._secret)
+        return await rerun.run(cast, notice)
+
+    async def bundle(self, node_id: str) -> Bundle | None:
+        """The evidence of a node; eager itself has none."""
+        node = await self._trees.node(node_id)
+        variant = await self._captures.variant(node.variant_id)
+        machine = await self._machine()
+        candidate = await self._submitter.rebuilt(node, variant, machine.archs)
+        blobs = self._settings.project / "blobs"
+        return bundle(node, candidate, variant, machine, blobs)
 
     async def measure(self, request: MeasureRequest, notice: Notice) -> Measurement:
         """Compare a whole model with and without a cast, in a child of its own."""
@@ -341,6 +370,13 @@ class Engine:
     async def wait_job(self, job_id: str, seconds: float, notice: Notice | None = None) -> Job:
         """A job when it has ended, or as it is after `seconds`."""
         return await self._jobs.wait(job_id, seconds, notice)
+
+
+def _attempt(nodes: Sequence[Node]) -> int:
+    """The number of the next benchmark of a variant; a node that was found wrong was no attempt."""
+    timings = [node.timing for node in nodes if node.timing]
+    latest = max((int(str(t.evidence.get("attempt", 0))) for t in timings), default=0)
+    return 1 + max(len(timings), latest)
 
 
 def _model(request: ModelRequest) -> ModelOrder:

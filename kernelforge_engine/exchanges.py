@@ -6,7 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from kernelforge_engine.calls import Backend, Json
-from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Verdict
+from kernelforge_engine.errors import BadOption
+from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Tier, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,12 @@ class Removed:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """A candidate for a variant: under a lease, or without one under a parent or the root."""
+    """A candidate for a variant: under a lease, or without one under a parent or the root. `tier`
+    is how thoroughly it is judged.
+
+    Raises:
+        BadOption: a text holds what no file can.
+    """
 
     text: str
     variant_id: str
@@ -105,6 +111,16 @@ class Proposal:
     parent_id: str | None = None
     author: str = "unknown"
     note: str = ""
+    tier: Tier = "full"
+
+    def __post_init__(self) -> None:
+        for name in ("text", "author", "note"):
+            try:
+                getattr(self, name).encode()
+            except UnicodeEncodeError as error:
+                lone = error.object[error.start]
+                why = "half of a character, which cannot be stored"
+                raise BadOption(field=name, value=lone, why=why, accepted="whole ones") from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +13,9 @@ from kernelforge_engine.cast.manifest import Binary, Entry, Header, write
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.codec import sha256
 from kernelforge_engine.errors import BadOption, NothingToExport, NotWritten
+from kernelforge_engine.evidence import Origin
 from kernelforge_engine.exchanges import CastSummary, OptimizeReport
+from kernelforge_engine.origins import origin
 from kernelforge_engine.pool.orders import Probed
 from kernelforge_engine.records import Node, Outcome, Variant
 from kernelforge_engine.serving import Service, services, without_rivals
@@ -33,8 +36,12 @@ class Forge(Protocol):
 class Exporter:
     """Writes casts of one project; `at` is the time that goes into the header."""
 
-    def __init__(self, forge: Forge, submitter: Submitter, machine: Probed, at: float) -> None:
+    def __init__(
+        self, forge: Forge, submitter: Submitter, machine: Probed, blobs: Path, at: float
+    ) -> None:
         self._forge, self._submitter, self._machine, self._at = forge, submitter, machine, at
+        self._blobs = blobs
+        self._variants: dict[str, Variant] = {}
 
     async def export(self, path: Path, node_ids: tuple[str, ...], overwrite: bool) -> CastSummary:
         """Write the named nodes, or the fastest node of every variant of the newest capture.
@@ -63,7 +70,11 @@ class Exporter:
         ]
         if not found:
             raise NothingToExport
-        return tuple(node_id for node_id in found if node_id)
+        named = tuple(node_id for node_id in found if node_id)
+        kept = [n for n in named if not _only_glanced_at(await self._forge.node(n))]
+        if not kept:
+            raise NothingToExport
+        return tuple(kept)
 
     async def _node(self, node_id: str) -> Node:
         node = await self._forge.node(node_id)
@@ -81,12 +92,13 @@ class Exporter:
 
     async def _served(self, node: Node) -> tuple[Service, ...]:
         variant = await self._forge.variant(node.variant_id)
+        self._variants[node.id] = variant
         candidate = await self._submitter.rebuilt(node, variant, self._machine.archs)
         return services(node, variant, candidate)
 
     def _write(self, path: Path, found: Sequence[Service]) -> None:
         binaries: dict[str, bytes] = {}
-        entries = [_entry(one, binaries) for one in found]
+        entries = [replace(_entry(one, binaries), origin=self._origin(one)) for one in found]
         names = {d.backend: d.name for d in self._machine.devices}
         header = Header(
             created_at=self._at,
@@ -101,6 +113,14 @@ class Exporter:
         except OSError as error:
             step = "free space there, or choose another path"
             raise NotWritten(what="The cast", path=path, why=error.strerror, step=step) from error
+
+    def _origin(self, one: Service) -> Origin:
+        variant = self._variants[one.node.id]
+        return origin(one.candidate, one.call, variant, self._machine, self._blobs)
+
+
+def _only_glanced_at(node: Node) -> bool:
+    return node.verdict is not None and node.verdict.evidence.get("policy") == "quick"
 
 
 def _entry(one: Service, binaries: dict[str, bytes]) -> Entry:
@@ -128,6 +148,9 @@ def _worth_shipping(node: Node) -> None:
     elif not is_valid(node):
         why = f"it is not valid any more ({node.verdict.reason})"
         accepted = "another node, or revise this one under a new lease"
+    elif _only_glanced_at(node):
+        why = "it was judged on the quick tier only"
+        accepted = f"{node.id} after its source was evaluated again on the full tier"
     elif node.timing is None:
         why, accepted = "it has not been benchmarked", f"it after benchmarking {node.id}"
     elif node.timing.outcome != Outcome.FASTER:

@@ -191,6 +191,10 @@ class Status(StrEnum):
     NONDETERMINISTIC = "nondeterministic"
 
 
+# How thoroughly a candidate is judged.
+Tier = Literal["quick", "full", "promotion"]
+
+
 class Outcome(StrEnum):
     """What a benchmark concluded."""
 
@@ -234,7 +238,8 @@ class SizeTiming:
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """A paired comparison with eager: `speedup` = eager/candidate with its 99 % interval.
+    """A paired comparison with eager: `speedup` = eager/candidate with its interval, at the level
+    `confidence` in `evidence`. A win is the second of two that agree; `why` says what decided.
 
     Of a shape family it is that of the dearest member; `sizes` has every member that was timed.
     """
@@ -252,7 +257,11 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
-    """A built candidate. `symbols` maps each kernel name of the plan to the symbol to load."""
+    """A built candidate. `symbols` maps each kernel name of the plan to the symbol to load.
+
+    `preload` has the libraries that an instrumented build needs before all others; an ordinary
+    build has none. `made_by` is everything about the compiler that can change what it makes.
+    """
 
     digest: str
     backend: Backend
@@ -262,6 +271,8 @@ class Artifact:
     compiler: str
     log: str = ""
     resources: dict[str, Json] = field(default_factory=dict)
+    preload: tuple[str, ...] = ()
+    made_by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,14 +1,15 @@
 """From a proposal to a verdict: parse, resolve, build, judge, file."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from kernelforge_engine import codec
+from kernelforge_engine.calls import Backend
 from kernelforge_engine.children import Children
-from kernelforge_engine.errors import BadOption, MeasurementFailed, StaleLease
+from kernelforge_engine.errors import BadOption, MeasurementFailed, NoCompiler, StaleLease
 from kernelforge_engine.exchanges import Notice, Progress, Proposal, Settings, Submission
 from kernelforge_engine.fitting import Numbers
 from kernelforge_engine.launch.header import SourceRejected, parse_source
@@ -17,11 +18,12 @@ from kernelforge_engine.members import all_sizes, at_size, is_covered, judged_at
 from kernelforge_engine.plans import LaunchPlan, ResolvedPlan, Source
 from kernelforge_engine.pool.orders import JudgeOrder, SizedPlan
 from kernelforge_engine.pool.protocol import Build, BuildRefused
-from kernelforge_engine.records import Artifact, Node, Status, Variant, Verdict
+from kernelforge_engine.records import Artifact, Node, Status, Tier, Variant, Verdict
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.trees import Filing, Trees, is_valid
 
 STEPS = 3
+TIERS = ("quick", "full", "promotion")  # from the least thorough on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +69,13 @@ class Submitter:
         variant = await self._captures.variant(proposal.variant_id)
         parent_id = await self._parent(proposal)
         twin = await self._twin(variant, proposal)
-        if twin is not None and twin.verdict is not None and _settles(twin, variant):
+        if twin is not None and twin.verdict is not None and _settles(twin, variant, proposal.tier):
             return await self._known(proposal, parent_id, twin, twin.verdict)
         try:
             candidate = await self.built(proposal.text, variant, archs, notice)
         except _Refused as refused:
             return await self._filed(proposal, parent_id, refused.source, refused.verdict, None)
+        instrumented, lacking = await self._instrumented(proposal, variant, candidate)
         notice(Progress(done=2, total=STEPS, text="validating"))
         judged = await self._children.judge(
             JudgeOrder(
@@ -83,6 +86,9 @@ class Submitter:
                 secret=self._secret(),
                 environment=self._settings.environment,
                 others=plans_at(candidate.source, variant, judged_at(variant)),
+                tier=proposal.tier,
+                sanitized=instrumented,
+                unsanitized=lacking,
             )
         )
         notice(Progress(done=STEPS, total=STEPS, text=str(judged.verdict.status)))
@@ -155,21 +161,39 @@ class Submitter:
             raise _Refused(source=source, verdict=verdict) from rejected
         if notice:
             notice(Progress(done=1, total=STEPS, text="compiling"))
-        reply = await self._children.build(
-            Build(
-                text=text,
-                backend=backend,
-                arch=archs[backend],
-                launches=tuple((x.kernel, tuple(a.kind for a in x.args)) for x in plan.launches),
-                folder=str(self._settings.project / "artifacts"),
-            )
-        )
+        reply = await self._children.build(self._order(text, backend, archs[backend], plan))
         if isinstance(reply, BuildRefused):
             verdict = Verdict(
                 status=Status.COMPILE_FAILED, reason="the compiler refused it", log=reply.log
             )
             raise _Refused(source=source, verdict=verdict)
         return Candidate(source=source, plan=plan, artifact=reply.artifact)
+
+    def _order(self, text: str, backend: Backend, arch: str, plan: ResolvedPlan) -> Build:
+        return Build(
+            text=text,
+            backend=backend,
+            arch=arch,
+            launches=tuple((x.kernel, tuple(a.kind for a in x.args)) for x in plan.launches),
+            folder=str(self._settings.project / "artifacts"),
+        )
+
+    async def _instrumented(
+        self, proposal: Proposal, variant: Variant, candidate: Candidate
+    ) -> tuple[Artifact | None, str]:
+        """At promotion, a build of a cpu candidate that checks its own accesses, or why there is
+        none."""
+        backend, arch = variant.call.backend, candidate.artifact.arch
+        if proposal.tier != "promotion" or backend != "cpu":
+            return None, ""
+        order = self._order(proposal.text, backend, arch, candidate.plan)
+        try:
+            reply = await self._children.build(replace(order, sanitized=True))
+        except NoCompiler:
+            return None, "g++ has no sanitizer libraries here"
+        if isinstance(reply, BuildRefused):
+            return None, "the instrumented build was refused"
+        return reply.artifact, ""
 
     async def rebuilt(self, node: Node, variant: Variant, archs: Mapping[str, str]) -> Candidate:
         """A node's candidate; its stored artifact is used while it fits this machine.
@@ -234,9 +258,14 @@ class Submitter:
         )
 
 
-def _settles(twin: Node, variant: Variant) -> bool:
-    """Whether what is known of a node still holds: a later capture may have brought other sizes."""
-    return not is_valid(twin) or is_covered(twin.verdict, variant)
+def _settles(twin: Node, variant: Variant, tier: Tier) -> bool:
+    """Whether what is known of a node still holds: a later capture may have brought other sizes,
+    and a higher tier asks for more than was looked at before."""
+    if not is_valid(twin):
+        return True
+    known = twin.verdict.evidence.get("policy", "full") if twin.verdict else "full"
+    thorough = TIERS.index(str(known)) >= TIERS.index(tier)
+    return thorough and is_covered(twin.verdict, variant)
 
 
 def plans_at(source: Source, variant: Variant, wanted: Sequence[Numbers]) -> tuple[SizedPlan, ...]:

@@ -51,6 +51,8 @@ ALLOWED = (
     r"GOMP_\w+|omp_get_\w+|omp_in_\w+|omp_(?:init|destroy|set|unset|test)_(?:nest_)?lock",
 )
 IMPORT = re.compile("|".join(f"(?:{each})" for each in ALLOWED))
+RUNTIME = re.compile(r"__(?:asan|ubsan|sanitizer)_\w+")  # of an instrumented build
+RUNTIME_LIBRARY = re.compile(r"lib(?:asan|ubsan)\.so\.\d+")
 LIBRARY = re.compile(r"lib(?:m|mvec|gcc_s|stdc\+\+|c)\.so\.\d+|ld-linux[\w.-]*\.so\.\d+")
 # Tags whose value names a library, and the end mark.
 NEEDED, AUXILIARY, FILTER, END = 1, 0x7FFFFFFD, 0x7FFFFFFF, 0
@@ -60,22 +62,31 @@ MOST = 8  # names in one message
 IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "1"]))
 
 
-def refusal(folder: Path, environment: Mapping[str, str]) -> str | None:
-    """Why kernel.so in `folder`, linked from unit.o and repeat.o, is not used, or None."""
+def refusal(
+    folder: Path, environment: Mapping[str, str], *, instrumented: bool = False
+) -> str | None:
+    """Why kernel.so in `folder`, linked from unit.o and repeat.o, is not used, or None.
+
+    An `instrumented` build may also ask for the runtime of the sanitizers. Its code is longer, so
+    bytes that look like a system call come by chance: they were looked for in the ordinary build.
+    """
     image = (folder / "kernel.so").read_bytes()
     parts = elf.sections(image)
     unit, ours = (elf.sections((folder / name).read_bytes()) for name in ("unit.o", "repeat.o"))
     return (
-        _imports(parts, environment)
+        _imports(parts, environment, instrumented)
         or _replacements(unit, ours)
-        or _libraries(parts)
-        or _instructions(parts, elf.machine(image))
+        or _libraries(parts, instrumented)
+        or _instructions(parts, 0 if instrumented else elf.machine(image))
     )
 
 
-def _imports(parts: list[elf.Section], environment: Mapping[str, str]) -> str | None:
-    found = elf.symbols(parts, elf.DYNAMIC_SYMBOLS)
-    names = sorted({s.name for s in found if not s.defined and not IMPORT.fullmatch(s.name)})
+def _imports(
+    parts: list[elf.Section], environment: Mapping[str, str], instrumented: bool
+) -> str | None:
+    wanted = {s.name for s in elf.symbols(parts, elf.DYNAMIC_SYMBOLS) if not s.defined}
+    allowed = [IMPORT, *([RUNTIME] if instrumented else [])]
+    names = sorted(n for n in wanted if not any(each.fullmatch(n) for each in allowed))
     if not names:
         return None
     readable = mangling.demangled(names, environment)
@@ -93,14 +104,15 @@ def _replacements(unit: list[elf.Section], ours: list[elf.Section]) -> str | Non
     return f"it defines {_listed(names)}, which the system has: rename it" if names else None
 
 
-def _libraries(parts: list[elf.Section]) -> str | None:
+def _libraries(parts: list[elf.Section], instrumented: bool) -> str | None:
     entries = [(tag, value) for tag, value in elf.dynamic(parts) if tag != END]
     tags = [tag for tag, _ in entries if tag != NEEDED]
     if len(set(tags)) != len(tags):
         return "it writes to the sections that the loader reads, which is not allowed"
     table = next((parts[part.link].data for part in parts if part.kind == elf.DYNAMIC), b"")
     libraries = [elf.text(table, v) for tag, v in entries if tag in (NEEDED, AUXILIARY, FILTER)]
-    names = sorted(name for name in libraries if not LIBRARY.fullmatch(name))
+    allowed = [LIBRARY, *([RUNTIME_LIBRARY] if instrumented else [])]
+    names = sorted(n for n in libraries if not any(each.fullmatch(n) for each in allowed))
     return f"it needs {_listed(names)}: only the C++ runtime is there" if names else None
 
 

@@ -46,7 +46,7 @@ def build(order: Build) -> Built | BuildRefused:
 def _compilers(order: Build) -> list[Compiler]:
     """The compilers for a backend, the preferred one first."""
     if order.backend == "cpu":
-        return [gxx.find(order.arch)]
+        return [gxx.sanitizing(order.arch) if order.sanitized else gxx.find(order.arch)]
     found: list[Compiler | None] = [nvrtc.find(), nvcc.find()]
     usable = [compiler for compiler in found if compiler is not None]
     if not usable:
@@ -83,6 +83,8 @@ def _stored(order: Build, unit: Unit, compiler: Compiler, report: Report, work: 
         compiler=compiler.name,
         log=readable(compiled.log),
         resources=compiled.resources,
+        preload=compiler.preload,
+        made_by=compiler.identity,
     )
     store.keep(folder, artifact, (work / str(compiled.product)).read_bytes())
     return artifact

@@ -50,13 +50,15 @@ class Compiled:
 class Compiler(Protocol):
     """A compiler that was found on this machine.
 
-    `identity` is everything about it that can change its output, `readable` the folders it needs.
+    `identity` is everything about it that can change its output, `readable` the folders it needs,
+    `preload` the libraries that its products need before all others.
     """
 
     name: str
     identity: str
     suffix: str
     readable: tuple[str, ...]
+    preload: tuple[str, ...]
 
     def compile(self, unit: Unit, folder: Path) -> Compiled:
         """Build `unit` in `folder`; called under the sandbox."""

@@ -20,13 +20,20 @@ COMPILE = (
     "-O3 -std=c++20 -fPIC -fopenmp -fno-math-errno -fno-trapping-math "
     "-fno-plt -fno-gnu-unique -fmax-errors=20 -fdiagnostics-color=never"
 )
+# Line numbers instead of speed. Unaligned access is fine on every machine we know, and nothing here
+# has virtual functions of two libraries.
+SANITIZE = (
+    "-fsanitize=address,undefined -fno-sanitize=alignment,vptr -fno-sanitize-recover=all "
+    "-fno-omit-frame-pointer -O1 -g1"
+)
+RUNTIMES = ("libasan.so", "libubsan.so")
 LINK = "-shared -Wl,--as-needed -Wl,-z,now -Wl,-z,relro -Wl,--build-id=none"
-EXPORTS = "{ global: kf_launch_*; kf_repeat; local: *; };\n"
+EXPORTS = "{ global: kf_launch_*; kf_repeat; kf_modes; local: *; };\n"
 NINJA = """\
 rule compile
-  command = {cxx} {compile} -march={arch} -c $in -o $out > $out.log 2>&1
+  command = {cxx} {compile} {sanitize} -march={arch} -c $in -o $out > $out.log 2>&1
 rule link
-  command = {cxx} {link} -Wl,--version-script=exports.map $in -o $out > $out.log 2>&1
+  command = {cxx} {link} {sanitize} -Wl,--version-script=exports.map $in -o $out > $out.log 2>&1
 build unit.o: compile unit.cpp
 build repeat.o: compile repeat.cpp
 build kernel.so: link unit.o repeat.o | exports.map
@@ -41,21 +48,25 @@ class Gxx:
 
     suffix = ".so"
 
-    def __init__(self, cxx: str, ninja: str, arch: str) -> None:
+    def __init__(self, cxx: str, ninja: str, arch: str, preload: tuple[str, ...] = ()) -> None:
         self._cxx, self._ninja = cxx, ninja
+        self._sanitize = SANITIZE if preload else ""
+        self.preload = preload
         self.name, target = _version(cxx, arch)
-        self.identity = f"{self.name} {target} {COMPILE} {LINK} {audit.IDENTITY}"
+        flags = f"{COMPILE} {self._sanitize} {LINK}"
+        self.identity = f"{self.name} {target} {flags} {audit.IDENTITY}"
         self.readable: tuple[str, ...] = (_prefix(cxx), ninja)
 
     def compile(self, unit: Unit, folder: Path) -> Compiled:
         """Build kernel.so in `folder`."""
         # The candidate's own file is only there for the compiler to quote lines from.
         (folder / "candidate.cpp").write_text(unit.candidate, "utf-8")
-        (folder / "unit.cpp").write_text(unit.text("candidate.cpp"), "utf-8")
+        # A candidate that asks whether it is watched is told that it is not.
+        unwatched = "#undef __SANITIZE_ADDRESS__\n" if self.preload else ""
+        (folder / "unit.cpp").write_text(unwatched + unit.text("candidate.cpp"), "utf-8")
         (folder / "repeat.cpp").write_text(unit.beside, "utf-8")
         (folder / "exports.map").write_text(EXPORTS)
-        rules = NINJA.format(cxx=_escaped(self._cxx), compile=COMPILE, link=LINK, arch=unit.arch)
-        (folder / "build.ninja").write_text(rules, "utf-8")
+        (folder / "build.ninja").write_text(self._rules(unit.arch), "utf-8")
         done = subprocess.run(  # noqa: S603  the command is ours; the candidate is one of its files
             [self._ninja, "-j2", "--quiet"],
             cwd=folder,
@@ -68,10 +79,42 @@ class Gxx:
         log = "\n".join(p.read_text("utf-8", errors="replace") for p in logs if p.is_file())
         if done.returncode:
             return Compiled(log=log or done.stdout.decode(errors="replace"))
-        if reason := audit.refusal(folder, environment(folder)):
+        if reason := audit.refusal(folder, environment(folder), instrumented=bool(self.preload)):
             return Compiled(log=f"error: {reason}")
         symbols = {str(i): f"kf_launch_{i}" for i in range(len(unit.launches))}
         return Compiled(log=log, product="kernel.so", symbols=symbols)
+
+    @property
+    def programs(self) -> tuple[str, str]:
+        """The compiler and ninja."""
+        return self._cxx, self._ninja
+
+    def library(self, name: str) -> Path | None:
+        """A library that belongs to the compiler, links resolved, or None."""
+        asked = [self._cxx, f"-print-file-name={name}"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603
+        path = Path(done.stdout.strip())
+        return path.resolve() if path.is_absolute() and path.is_file() else None
+
+    def _rules(self, arch: str) -> str:
+        return NINJA.format(
+            cxx=_escaped(self._cxx), compile=COMPILE, sanitize=self._sanitize, link=LINK, arch=arch
+        )
+
+
+def sanitizing(arch: str) -> Gxx:
+    """The cpu compiler of this machine with its sanitizers.
+
+    Raises:
+        NoCompiler: it, or the libraries of its sanitizers, are missing.
+    """
+    plain = find(arch)
+    found = [plain.library(name) for name in RUNTIMES]
+    preload = tuple(str(path) for path in found if path is not None)
+    if len(preload) < len(RUNTIMES):
+        step = "install the sanitizer libraries that belong to g++ (libasan, libubsan)"
+        raise NoCompiler(compiler="AddressSanitizer", backend="cpu", step=step)
+    return Gxx(*plain.programs, arch, preload)
 
 
 def find(arch: str) -> Gxx:

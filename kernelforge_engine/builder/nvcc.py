@@ -23,6 +23,7 @@ class Nvcc:
     """nvcc as found on this machine."""
 
     suffix = ".cubin"
+    preload: tuple[str, ...] = ()
 
     def __init__(self, program: Path) -> None:
         self._program = str(program)

@@ -39,6 +39,7 @@ class Nvrtc:
     """An NVRTC library and the headers that belong to it."""
 
     suffix = ".cubin"
+    preload: tuple[str, ...] = ()
 
     def __init__(self, library: ctypes.CDLL, path: Path | None) -> None:
         self._library = library

@@ -16,6 +16,7 @@ from kernelforge_engine.calls import Backend, Call
 from kernelforge_engine.cast import archive
 from kernelforge_engine.cast.words import NotAnArgument, call_words
 from kernelforge_engine.errors import CastRejected
+from kernelforge_engine.evidence import Origin
 from kernelforge_engine.launch.header import SourceRejected, parse_source
 from kernelforge_engine.launch.resolve import resolve
 from kernelforge_engine.plans import LaunchPlan, ResolvedPlan, Source
@@ -59,7 +60,8 @@ class Binary:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One kernel: the call it serves, its plan as written and as launched, and the evidence.
+    """One kernel: the call it serves, its plan as written and as launched, and the evidence; from
+    its `origin` it can be judged again elsewhere.
 
     On the cpu backend there are no binaries: native host code is never shipped.
     """
@@ -76,6 +78,7 @@ class Entry:
     label: Label
     share: float
     calls: int
+    origin: Origin | None = None
 
     @property
     def key(self) -> tuple[str, tuple[int, ...]]:

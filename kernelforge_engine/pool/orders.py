@@ -14,7 +14,16 @@ from kernelforge_engine.calls import Call
 from kernelforge_engine.exchanges import DeviceStatus, Measurement
 from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool.protocol import Raised
-from kernelforge_engine.records import Artifact, Capture, Family, Inner, Timing, Variant, Verdict
+from kernelforge_engine.records import (
+    Artifact,
+    Capture,
+    Family,
+    Inner,
+    Tier,
+    Timing,
+    Variant,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +129,9 @@ class SizedPlan:
 class JudgeOrder:
     """Judge a built candidate; `secret` (hexadecimal) keys every draw of this evaluation.
 
-    `others` are further sizes of a shape family at which it is judged.
+    `others` are further sizes of a shape family at which it is judged. At promotion it also runs as
+    `sanitized`, a build of the same source that checks its own accesses; `unsanitized` says why
+    there is none.
     """
 
     variant: Variant
@@ -130,6 +141,9 @@ class JudgeOrder:
     secret: str
     environment: dict[str, str]
     others: tuple[SizedPlan, ...] = ()
+    tier: Tier = "full"
+    sanitized: Artifact | None = None
+    unsanitized: str = ""
     kind: Literal["judge"] = "judge"
 
 
@@ -144,7 +158,8 @@ class Judged:
 @dataclass(frozen=True, kw_only=True)
 class TimeOrder:
     """Time a valid candidate against eager; `shims` is where built dispatch shims are cached, and
-    `others` are further members of a shape family."""
+    `others` are further members of a shape family. `attempt` counts the benchmarks of its variant,
+    this one included: the more there were, the more a win has to show."""
 
     variant: Variant
     plan: ResolvedPlan
@@ -154,6 +169,7 @@ class TimeOrder:
     secret: str
     environment: dict[str, str]
     others: tuple[SizedPlan, ...] = ()
+    attempt: int = 1
     kind: Literal["time"] = "time"
 
 

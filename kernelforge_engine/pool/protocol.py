@@ -45,7 +45,8 @@ class Build:
 
     `arch` is "sm_90" and the like on CUDA, "native" on the cpu backend. `launches` has the kernel
     name and the argument kinds of each launch of the plan: the checks of both backends and the
-    trampolines of the cpu backend are generated from them.
+    trampolines of the cpu backend are generated from them. `sanitized` asks for a build that checks
+    every access of its own, on the cpu backend only.
     """
 
     text: str
@@ -53,6 +54,7 @@ class Build:
     arch: str
     launches: tuple[tuple[str, tuple[str, ...]], ...]
     folder: str
+    sanitized: bool = False
     kind: Literal["build"] = "build"
 
 
@@ -122,16 +124,22 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareTiming:
-    """Copy the arena into `sets` rotating buffer sets; a sample makes `calls` calls over them."""
+    """Copy the arena into `sets` rotating buffer sets; a sample makes `calls` calls over them, in
+    passes that use each set once.
+
+    Before every pass the slots `restored` hold what the arena held, so that no call finds the
+    output of an earlier one, or inputs that one changed.
+    """
 
     sets: int
     calls: int
+    restored: tuple[int, ...] = ()
     kind: Literal["prepare_timing"] = "prepare_timing"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Time one sample of back-to-back calls, after one that is not timed."""
+    """Time one sample of back-to-back calls, after a pass that is not timed."""
 
     kind: Literal["sample"] = "sample"
 

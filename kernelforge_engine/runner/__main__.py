@@ -54,7 +54,7 @@ class Runner:
         if isinstance(command, Sample):
             return Sampled(us=self._executor.sample())
         if isinstance(command, PrepareTiming):
-            self._executor.prepare(command.sets, command.calls)
+            self._executor.prepare(command.sets, command.calls, command.restored)
         elif isinstance(command, Collect):
             self._executor.collect(command.index)
         else:

@@ -4,18 +4,24 @@ import contextlib
 import ctypes
 import mmap
 import os
+import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from time import perf_counter_ns
 from typing import ClassVar
 
 from kernelforge_engine.pool.protocol import Load
 from kernelforge_engine.runner import openmp
-from kernelforge_engine.runner.executor import Binding, image_of, unable
+from kernelforge_engine.runner.executor import Binding, image_of, passes, unable
+from kernelforge_engine.sandbox import libc
 from kernelforge_engine.sandbox.limits import Limits
 from kernelforge_engine.sandbox.lock import Policy, enter
 
 CPU_SECONDS = 600  # for each thread
+MODES_CHANGED = (
+    "it changed how the processor rounds or what it does with tiny numbers, which would outlast it"
+)
 WORDS_BYTES = 1 << 20  # what it may write: to its standard output and error, nothing else is open
 # Cannot be opened once locked.
 LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")
@@ -43,32 +49,46 @@ class _Sets:
 
 
 class Cpu:
-    """A candidate loaded into this process."""
+    """A candidate loaded into this process; `threads` is the OpenMP library, where there is one."""
 
-    def __init__(self, order: Load, arena: int, library: ctypes.CDLL) -> None:
-        self._order, self._arena = order, arena
+    def __init__(
+        self, order: Load, arena: int, library: ctypes.CDLL, threads: ctypes.CDLL | None
+    ) -> None:
+        self._order, self._arena, self._threads = order, arena, threads
+        self._modes = library.kf_modes
+        self._modes.argtypes, self._modes.restype = [ctypes.c_void_p], None
         self._repeat = library.kf_repeat
         self._repeat.argtypes = [ctypes.c_void_p] * 2 + [ctypes.c_long] * 3
         self._repeat.restype = None
         self._once = _Sets(order, [arena])
         self._memory: list[mmap.mmap] = []
+        self._laid: list[list[tuple[int, int, int]]] = []
         self._timed, self._calls = self._once, 1
 
     def run(self) -> None:
         """Execute the plan once on the arena."""
         self._once.call(self._repeat, 1)
+        self.check_modes()
 
-    def prepare(self, sets: int, calls: int) -> None:
-        """Copy the arena; page-aligned like the arena itself, so every slot keeps its alignment."""
+    def prepare(self, sets: int, calls: int, restored: Sequence[int]) -> None:
+        """Copy the arena; page-aligned like the arena itself, so every slot keeps its alignment.
+
+        The last copy is no set: what is restored comes from it.
+        """
         try:
-            self._memory = [_private(self._order.arena_bytes) for _ in range(sets)]
+            self._memory = [_private(self._order.arena_bytes) for _ in range(sets + 1)]
         except OSError as error:
             lack = f"no memory for {sets} buffer sets: {error}"
             raise unable(stage="launch", error=lack, ours=True) from error
         bases = [_address_of(memory) for memory in self._memory]
         for base in bases:
             ctypes.memmove(base, self._arena, self._order.arena_bytes)
-        self._timed, self._calls = _Sets(self._order, bases), calls
+        *own, origin = bases
+        slots = [self._order.slots[index] for index in restored]
+        self._laid = [
+            [(base + s.offset, origin + s.offset, s.bytes) for s in slots] for base in own
+        ]
+        self._timed, self._calls = _Sets(self._order, own), calls
 
     def collect(self, index: int) -> None:
         """Copy one buffer set into the arena."""
@@ -76,11 +96,45 @@ class Cpu:
         ctypes.memmove(self._arena, base, self._order.arena_bytes)
 
     def sample(self) -> float:
-        """Microseconds per call; one native call runs them all."""
-        self._timed.call(self._repeat, min(self._calls, self._timed.count))
-        start = perf_counter_ns()
-        self._timed.call(self._repeat, self._calls)
-        return (perf_counter_ns() - start) / 1000 / self._calls
+        """Microseconds per call; one native call runs a whole pass."""
+        each = passes(self._timed.count, self._calls)
+        self._restore(each[0])
+        self._timed.call(self._repeat, each[0])
+        taken = 0
+        for calls in each:
+            self._restore(calls)
+            start = perf_counter_ns()
+            self._timed.call(self._repeat, calls)
+            taken += perf_counter_ns() - start
+        self._check_own_modes()
+        return taken / 1000 / self._calls
+
+    def _restore(self, sets: int) -> None:
+        for slots in self._laid[:sets]:
+            for there, origin, size in slots:
+                ctypes.memmove(there, origin, size)
+
+    def check_modes(self) -> None:
+        """Look at the floating-point modes of every thread, and set them right again.
+
+        Raises:
+            Unable: the candidate changed them.
+        """
+        changed = ctypes.c_int(0)
+        if self._threads is not None:
+            function = ctypes.cast(self._modes, ctypes.c_void_p)
+            place = ctypes.addressof(changed)
+            openmp.everywhere(self._threads, self._order.threads, function, place)
+        if changed.value:
+            raise unable(stage="launch", error=MODES_CHANGED)
+        self._check_own_modes()
+
+    def _check_own_modes(self) -> None:
+        """The same for this thread: the others would go on spinning into the next sample."""
+        changed = ctypes.c_int(0)
+        self._modes(ctypes.addressof(changed))
+        if changed.value:
+            raise unable(stage="launch", error=MODES_CHANGED)
 
 
 def load(order: Load, arena: int) -> tuple[Cpu, str]:
@@ -95,8 +149,12 @@ def load(order: Load, arena: int) -> tuple[Cpu, str]:
         with contextlib.suppress(OSError):
             ctypes.CDLL(name)
     threads = openmp.load(order.threads)
+    # A sanitizer looks for lines in the file of the program first, and then in the candidate's.
+    program = (str(Path(sys.executable).resolve()),) if order.artifact.preload else ()
     policy = Policy(
+        read=program,
         native=True,
+        lethal=not order.artifact.preload,  # a sanitizer asks for this and that when it reports
         limits=Limits(cpu_seconds=CPU_SECONDS * order.threads, file_bytes=WORDS_BYTES),
     )
     level = enter(policy, partial(openmp.start, threads, order.threads) if threads else None)
@@ -106,8 +164,24 @@ def load(order: Load, arena: int) -> tuple[Cpu, str]:
         library = ctypes.CDLL(path)
     except OSError as error:
         raise unable(stage="load", error=str(error).removeprefix(f"{path}: ")) from error
-    os.close(image)
-    return Cpu(order, arena, library), level
+    candidate = Cpu(order, arena, library, threads)
+    candidate.check_modes()
+    if order.artifact.preload:
+        _forbid_guards(order, arena)
+    else:
+        os.close(image)  # a sanitizer reads the lines of a finding from it
+    return candidate, level
+
+
+def _forbid_guards(order: Load, arena: int) -> None:
+    """Make an instrumented candidate stop at any access between its buffers."""
+    poison = libc.LIBC["__asan_poison_memory_region"]
+    poison.argtypes, poison.restype = [ctypes.c_void_p, ctypes.c_size_t], None
+    edge = 0
+    for slot in order.slots:
+        poison(arena + edge, slot.offset - edge)
+        edge = slot.offset + slot.bytes
+    poison(arena + edge, order.arena_bytes - edge)
 
 
 def _address_of(memory: mmap.mmap) -> int:

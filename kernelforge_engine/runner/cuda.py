@@ -1,6 +1,6 @@
 """The CUDA backend: a cubin launched through the driver, on the arena in device memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import byref, c_int, c_void_p
 from typing import Literal
@@ -8,7 +8,7 @@ from typing import Literal
 from kernelforge_engine.errors import NoDevice
 from kernelforge_engine.pool.protocol import Failed, Load
 from kernelforge_engine.runner.driver import FAULTS, STICKY, CudaError, Driver
-from kernelforge_engine.runner.executor import Binding, Unable, unable
+from kernelforge_engine.runner.executor import Binding, Unable, passes, unable
 from kernelforge_engine.runner.graphs import Stopwatch
 from kernelforge_engine.runner.kernels import Kernels
 from kernelforge_engine.sandbox import libc
@@ -40,7 +40,8 @@ class Cuda:
         )
         self._copies: list[int] = []
         self._graph: c_void_p | None = None
-        self._calls = 1
+        self._restoring: c_void_p | None = None
+        self._passes = [1]
         with suppress(CudaError):  # a device without this cache has no such limit
             driver.call("cuCtxSetLimit", PERSISTING_L2_LIMIT, 0)
 
@@ -67,21 +68,38 @@ class Cuda:
             self._kernels.enqueue(self._binding)
             self._download()
 
-    def prepare(self, sets: int, calls: int) -> None:
-        """Copy the arena into device buffer sets, and record all calls as one graph."""
+    def prepare(self, sets: int, calls: int, restored: Sequence[int]) -> None:
+        """Copy the arena into device buffer sets, and record the calls of a pass as one graph.
+
+        The last copy is no set: what is restored comes from it. Unless the calls are a multiple of
+        the sets, one graph holds them all.
+        """
         with reported("launch", ours=True):
             self._forget()
             self._upload()
-            for _ in range(sets):
+            for _ in range(sets + 1):
                 self._copies.append(self._copied())
-        bindings = [self._bound(copy) for copy in self._copies]
+        *own, origin = self._copies
+        each = passes(sets, calls)
+        self._passes = each if len(set(each)) == 1 else [calls]
+        bindings = [self._bound(copy) for copy in own]
+        slots = [s for i, s in enumerate(self._order.slots) if i in restored and s.bytes]
 
         def calls_in_turn() -> None:
-            for call in range(calls):
+            for call in range(self._passes[0]):
                 self._kernels.enqueue(bindings[call % sets])
 
+        def laid_anew() -> None:
+            for base in own:
+                for slot in slots:
+                    there, here = base + slot.offset, origin + slot.offset
+                    self._driver.call("cuMemcpyDtoDAsync_v2", there, here, slot.bytes, self._stream)
+
         with reported("launch"):
-            self._graph, self._calls = self._stopwatch.captured(calls_in_turn), calls
+            self._graph = self._stopwatch.captured(calls_in_turn)
+        with reported("launch", ours=True):
+            if slots:
+                self._restoring = self._stopwatch.captured(laid_anew)
 
     def collect(self, index: int) -> None:
         """Copy one buffer set into the arena."""
@@ -93,13 +111,16 @@ class Cuda:
             self._download()
 
     def sample(self) -> float:
-        """Microseconds per call of one replay, after one that is not timed."""
+        """Microseconds per call of the replays of a sample, each after one that is not timed."""
         with reported("launch"):
             if self._graph is None:
                 raise unable(stage="launch", error="no timing was prepared", ours=True)
             with suppress(CudaError):  # lines a kernel asked to keep must not help the next sample
                 self._driver.call("cuCtxResetPersistingL2Cache")
-            return self._stopwatch.microseconds(self._graph) / self._calls
+            taken = [
+                self._stopwatch.microseconds(self._graph, self._restoring) for _ in self._passes
+            ]
+            return sum(taken) / sum(self._passes)
 
     def _bound(self, base: int) -> Binding:
         return Binding(self._order.plan, self._order.slots, base)
@@ -125,9 +146,10 @@ class Cuda:
         return copy
 
     def _forget(self) -> None:
-        if self._graph is not None:
-            self._stopwatch.forget(self._graph)
-            self._graph = None
+        for graph in (self._graph, self._restoring):
+            if graph is not None:
+                self._stopwatch.forget(graph)
+        self._graph = self._restoring = None
         for copy in self._copies:
             self._driver.call("cuMemFree_v2", copy)
         self._copies = []

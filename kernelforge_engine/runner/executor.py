@@ -1,6 +1,7 @@
 """What the Runner asks of a backend, and how a backend says that it cannot."""
 
 import ctypes
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -41,8 +42,9 @@ class Executor(Protocol):
         """Execute the plan once on the arena and leave the result in it."""
         ...
 
-    def prepare(self, sets: int, calls: int) -> None:
-        """Copy the arena as it is into `sets` buffer sets for samples of `calls` calls."""
+    def prepare(self, sets: int, calls: int, restored: Sequence[int]) -> None:
+        """Copy the arena as it is into `sets` buffer sets for samples of `calls` calls; the slots
+        `restored` are laid anew before each pass over the sets."""
         ...
 
     def collect(self, index: int) -> None:
@@ -50,8 +52,14 @@ class Executor(Protocol):
         ...
 
     def sample(self) -> float:
-        """Microseconds per call of one timed sample, after an untimed one."""
+        """Microseconds per call of one timed sample, after an untimed pass."""
         ...
+
+
+def passes(sets: int, calls: int) -> list[int]:
+    """The calls of each pass over the sets: all of them, and what is left in the last one."""
+    whole, rest = divmod(calls, sets)
+    return [sets] * whole + [rest] * (rest > 0)
 
 
 Scalar = ctypes.c_uint64 | ctypes.c_int32 | ctypes.c_int64 | ctypes.c_float | ctypes.c_double

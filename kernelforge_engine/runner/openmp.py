@@ -30,10 +30,16 @@ def start(library: ctypes.CDLL, threads: int) -> None:
     """Make the library start its threads; they stay for every later parallel region."""
     library.omp_set_num_threads.argtypes = [ctypes.c_int]
     library.omp_set_num_threads(threads)
-    library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p] + [ctypes.c_uint] * 2
     # free(NULL) is a region without work that touches neither Python nor its lock.
-    nothing = ctypes.cast(libc.LIBC.free, ctypes.c_void_p)
-    library.GOMP_parallel(nothing, None, threads, 0)
+    everywhere(library, threads, ctypes.cast(libc.LIBC.free, ctypes.c_void_p), None)
+
+
+def everywhere(
+    library: ctypes.CDLL, threads: int, function: ctypes.c_void_p, argument: int | None
+) -> None:
+    """Call a C function with one pointer on every thread of the library."""
+    library.GOMP_parallel.argtypes = [ctypes.c_void_p, ctypes.c_void_p] + [ctypes.c_uint] * 2
+    library.GOMP_parallel(function, argument, threads, 0)
 
 
 def _bundled() -> Iterator[str]:

@@ -20,6 +20,7 @@ class Policy:
         spawn: whether it may start processes and threads.
         native: whether it runs native code of a candidate: then it also gives up capabilities and
             every way to change a file.
+        lethal: whether a forbidden system call ends the process, where it would otherwise fail.
         network: whether to leave the network before anything else; threads must not exist yet.
         limits: what it may use.
     """
@@ -28,6 +29,7 @@ class Policy:
     write: tuple[str, ...] = ()
     spawn: bool = False
     native: bool = False
+    lethal: bool = False
     network: bool = True
     limits: Limits = field(default_factory=Limits)
 
@@ -59,4 +61,6 @@ def enter(policy: Policy, start_threads: Callable[[], None] | None = None) -> st
         reached.append("netns")
     reached.append("rlimits")
     doors = witness.open_doors(spawn=policy.spawn)
+    if policy.lethal and seccomp.restrict(spawn=policy.spawn, native=policy.native, lethal=True):
+        reached.append("lethal")
     return "+".join(reached) + (f"; open: {', '.join(doors)}" if doors else "")

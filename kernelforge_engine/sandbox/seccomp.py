@@ -1,4 +1,8 @@
-"""A seccomp filter in classic BPF: the calls below fail with an error, everything else passes."""
+"""A seccomp filter in classic BPF: the calls below fail with an error, everything else passes.
+
+A second, lethal filter ends the process at most of them. Of all filters the sternest answer counts;
+what the lethal one lets pass fails as before.
+"""
 
 import ctypes
 import errno
@@ -41,9 +45,12 @@ class _Program(ctypes.Structure):
     _fields_: ClassVar = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
 
 
-def restrict(*, spawn: bool, native: bool) -> bool:
+def restrict(*, spawn: bool, native: bool, lethal: bool = False) -> bool:
     """Deny network, other processes, kernel interfaces and, unless `spawn`, new processes and
     threads; with `native` also every change to a file. Covers all threads of this process.
+
+    With `lethal` a denied call ends the process. Those that a C or OpenMP library may try by itself
+    (a place in the schedule, a terminal for its last words) are left to the filter before.
 
     Returns:
         Whether the filter is in force; False on a machine or kernel that has none.
@@ -52,7 +59,8 @@ def restrict(*, spawn: bool, native: bool) -> bool:
     if machine not in MACHINES:
         return False
     column, arch = MACHINES[machine]
-    code = b"".join(struct.pack("=HBBI", *i) for i in _filter(column, arch, spawn, native))
+    rules = _lethal(column, spawn, native) if lethal else _failing(column, spawn, native)
+    code = b"".join(struct.pack("=HBBI", *i) for i in _filter(column, arch, rules))
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
     try:
@@ -63,7 +71,7 @@ def restrict(*, spawn: bool, native: bool) -> bool:
         return False
 
 
-def _filter(column: int, arch: int, spawn: bool, native: bool) -> Iterator[Instruction]:
+def _filter(column: int, arch: int, rules: Iterator[Instruction]) -> Iterator[Instruction]:
     yield LOAD, 0, 0, AT_ARCH
     yield JUMP_EQUAL, 1, 0, arch
     yield RETURN, 0, 0, KILL
@@ -71,16 +79,32 @@ def _filter(column: int, arch: int, spawn: bool, native: bool) -> Iterator[Instr
     if column == 0:
         yield JUMP_AT_LEAST, 0, 1, X32_CALLS
         yield RETURN, 0, 0, KILL
+    yield from rules
+    yield RETURN, 0, 0, ALLOW
+
+
+def _denied(spawn: bool, native: bool) -> syscalls.Numbers:
     denied = syscalls.NETWORK | syscalls.OTHERS | syscalls.KERNEL
     denied |= {} if spawn else syscalls.PROCESSES
-    denied |= syscalls.NATIVE if native else {}
-    for calls, error in ((denied, errno.EPERM), (syscalls.HIDDEN, errno.ENOSYS)):
-        for number in _numbers(calls, column):
-            yield JUMP_EQUAL, 0, 1, number
-            yield RETURN, 0, 0, FAIL | error
+    return denied | (syscalls.NATIVE if native else {})
+
+
+def _failing(column: int, spawn: bool, native: bool) -> Iterator[Instruction]:
+    denied = _denied(spawn, native) | (syscalls.SCHEDULE if native else {})
+    yield from _answered(denied, column, FAIL | errno.EPERM)
+    yield from _answered(syscalls.HIDDEN, column, FAIL | errno.ENOSYS)
     for rule in _judged(spawn, native):
         yield from _judge(rule, column)
-    yield RETURN, 0, 0, ALLOW
+
+
+def _lethal(column: int, spawn: bool, native: bool) -> Iterator[Instruction]:
+    yield from _answered(_denied(spawn, native), column, KILL)
+
+
+def _answered(calls: syscalls.Numbers, column: int, answer: int) -> Iterator[Instruction]:
+    for number in _numbers(calls, column):
+        yield JUMP_EQUAL, 0, 1, number
+        yield RETURN, 0, 0, answer
 
 
 def _numbers(calls: syscalls.Numbers, column: int) -> list[int]:

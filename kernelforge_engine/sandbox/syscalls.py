@@ -39,10 +39,13 @@ PROCESSES: Numbers = {
     "kill": (62, 129), "tkill": (200, 130), "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240), "pidfd_send_signal": (424, 424),
 }  # fmt: skip
-# What native code could do to files beside Landlock, and to the scheduling of its neighbours.
-NATIVE: Numbers = {
+# What native code could do to the scheduling of its neighbours.
+SCHEDULE: Numbers = {
     "setpriority": (141, 140), "sched_setaffinity": (203, 122),
     "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+}  # fmt: skip
+# What native code could do to files beside Landlock.
+NATIVE: Numbers = {
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
     "chown": (92, None), "lchown": (94, None), "fchown": (93, 55), "fchownat": (260, 54),
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7),

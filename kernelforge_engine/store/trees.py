@@ -253,10 +253,12 @@ class Trees:
         return await self.node(node_id)
 
     async def file_verdict(self, node_id: str, verdict: Verdict) -> Node:
-        """Record that a node is not what it was found to be; what its timing said goes with it."""
+        """Record what a node was found to be when it was looked at again; where it is not valid any
+        more, what its timing said goes with it."""
+        kept = "timing" if verdict.status == Status.VALID else "NULL"
         async with self._database.transaction():
             await self._database.execute(
-                "UPDATE nodes SET verdict = ?, timing = NULL WHERE id = ?",
+                f"UPDATE nodes SET verdict = ?, timing = {kept} WHERE id = ?",
                 (codec.dumps(verdict), row("n", node_id)),
             )
         return await self.node(node_id)

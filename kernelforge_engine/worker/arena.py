@@ -25,6 +25,11 @@ STAGGER = 5 * ALIGN  # keeps buffers from sharing their offset within a page
 # a large negative one: what is read but was never written shows under at least one of them, and an
 # element that holds each poison after its run was never written.
 POISONS = (0xFF, 0x7F, 0xFB)
+BLOCK = 4099  # elements of plausible memory, which repeats: a prime, so that no row looks the same
+SCRIBBLED = 1024  # of so many elements one is changed
+
+# What memory holds where nothing was laid: one byte all over, or a block of bytes that repeats.
+Background = int | torch.Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +72,35 @@ class Arena:
         self._map.close()
         os.close(self.descriptor)
 
-    def fill(self, inputs: Sequence[torch.Tensor], poison: int) -> None:
-        """Poison everything, then lay the inputs down."""
-        self._memory.fill_(poison)
+    def plausible(self, generator: torch.Generator) -> torch.Tensor:
+        """A background that looks like outputs of this call, for whoever looks for poison."""
+        dtype = dtype_of(self._call.outputs[0].tensor.dtype)
+        drawn = torch.randn(BLOCK, generator=generator, device=generator.device).to(dtype)
+        return drawn.view(torch.uint8).to(self._memory.device)
+
+    def fill(self, inputs: Sequence[torch.Tensor], background: Background) -> None:
+        """Cover everything, then lay the inputs down."""
+        if isinstance(background, int):
+            self._memory.fill_(background)
+        else:
+            whole = self.bytes // len(background) * len(background)
+            self._memory[:whole].view(-1, len(background)).copy_(background)
+            self._memory[whole:].copy_(background[: self.bytes - whole])
+        self.lay(inputs)
+
+    def scribble(self, generator: torch.Generator) -> None:
+        """Change some elements of what a run left in its outputs."""
+        for index, position in self._fresh:
+            spec = self._call.outputs[index].tensor
+            memory = self._bytes(self.slots[position]).view(spec.extent, -1)
+            count = max(1, spec.extent // SCRIBBLED)
+            places = torch.randint(
+                spec.extent, (count,), generator=generator, device=generator.device
+            ).to(memory.device)
+            memory[places] ^= 0x15
+
+    def lay(self, inputs: Sequence[torch.Tensor]) -> None:
+        """Lay the inputs down, and leave all else as it is."""
         for slot, tensor in zip(self.slots, inputs, strict=False):
             self._bytes(slot).copy_(bytes_of(flat(tensor)))
         if self._device:
@@ -93,14 +124,14 @@ class Arena:
             count += int(torch.stack(held).all(0).sum())
         return count
 
-    def damage(self, inputs: Sequence[torch.Tensor], poison: int) -> Damage:
+    def damage(self, inputs: Sequence[torch.Tensor], background: Background) -> Damage:
         """Guard bands that changed, and inputs that changed without being an output."""
         edge = 0
         for position, slot in enumerate(self.slots):
-            if not _all(self._memory[edge : slot.offset], poison):
+            if not self._is_covered(edge, slot.offset, background):
                 return Damage(guard=f"before {self._names[position]}")
             edge = slot.offset + slot.bytes
-        if not _all(self._memory[edge:], poison):
+        if not self._is_covered(edge, self.bytes, background):
             return Damage(guard=f"after {self._names[-1]}")
         for index, tensor in enumerate(inputs):
             expected = bytes_of(flat(tensor)).to(self._memory.device)
@@ -109,6 +140,13 @@ class Arena:
             ):
                 return Damage(mutated=f"in{index}")
         return Damage()
+
+    def _is_covered(self, start: int, end: int, background: Background) -> bool:
+        memory = self._memory[start:end]
+        if isinstance(background, int):
+            return bool((memory == background).all())
+        places = torch.arange(start, end, device=memory.device) % len(background)
+        return torch.equal(memory, background[places])
 
     def _slot_of(self, index: int, alias: int | None) -> Slot:
         return self.slots[dict(self._fresh)[index] if alias is None else alias]
@@ -133,10 +171,6 @@ def _slots(call: Call, plan: ResolvedPlan, behind: int) -> tuple[Slot, ...]:
         slots.append(Slot(offset=start, bytes=buffer.bytes))
         offset = start + buffer.bytes + GUARD
     return tuple(slots)
-
-
-def _all(memory: torch.Tensor, value: int) -> bool:
-    return bool((memory == value).all())
 
 
 def _element_bytes(tensor: torch.Tensor) -> torch.Tensor:

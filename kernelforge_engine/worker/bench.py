@@ -6,6 +6,7 @@ Judge, so the candidate gets one fresh Runner, and only the second such end is i
 """
 
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TypeVar
@@ -30,13 +31,17 @@ from kernelforge_engine.pool.protocol import (
     Sampled,
 )
 from kernelforge_engine.records import Artifact, Status, Verdict
-from kernelforge_engine.worker.arena import POISONS, Arena
+from kernelforge_engine.worker.arena import POISONS, Arena, Background
+from kernelforge_engine.worker.wallclock import WallClock
 
 LOAD_SECONDS = 60.0
 LEAST_RUN_SECONDS = 5.0
 RUN_FACTOR = 200.0  # a candidate may be this much slower than eager before it counts as hung
 
 
+FORGED = (
+    "its samples took much longer than its process says: that process cannot be believed any more"
+)
 FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 T = TypeVar("T")
@@ -81,6 +86,7 @@ class Bench:
         self._call, self._plan = call, plan
         self._seconds = LEAST_RUN_SECONDS + RUN_FACTOR * eager_us / 1e6
         self.sandbox = ""
+        self._clock = WallClock()
         self._runner = Child(
             "Runner",
             "kernelforge_engine.runner",
@@ -119,15 +125,37 @@ class Bench:
         if isinstance(reply, Loaded):
             self.sandbox = reply.sandbox
 
-    def run(self, inputs: Sequence[torch.Tensor], poison: int) -> tuple[torch.Tensor, ...]:
+    def run(
+        self, inputs: Sequence[torch.Tensor], background: Background
+    ) -> tuple[torch.Tensor, ...]:
         """One execution on freshly laid inputs; the outputs, after the memory was checked.
 
         Raises:
             CandidateFailed: it crashed, hung, wrote out of bounds or changed an input.
         """
-        self.arena.fill(inputs, poison)
+        self.arena.fill(inputs, background)
+        return self._executed(inputs, background)
+
+    def again(
+        self,
+        inputs: Sequence[torch.Tensor],
+        background: Background,
+        generator: torch.Generator,
+    ) -> tuple[torch.Tensor, ...]:
+        """The run before once more: workspaces as it left them, and outputs but for some elements.
+
+        Raises:
+            CandidateFailed: as `run`.
+        """
+        self.arena.scribble(generator)
+        self.arena.lay(inputs)
+        return self._executed(inputs, background)
+
+    def _executed(
+        self, inputs: Sequence[torch.Tensor], background: Background
+    ) -> tuple[torch.Tensor, ...]:
         self._ask(Run(), self._seconds)
-        damage = self.arena.damage(inputs, poison)
+        damage = self.arena.damage(inputs, background)
         if damage.guard:
             raise CandidateFailed(
                 Verdict(
@@ -144,16 +172,36 @@ class Bench:
             )
         return self.arena.outputs(inputs[0].device)
 
+    @property
+    def pid(self) -> int:
+        """The process of the candidate."""
+        return self._runner.pid
+
     def prepare_timing(self, inputs: Sequence[torch.Tensor], sets: int, calls: int) -> None:
-        """Make the rotating buffer sets, each with these inputs and poison in its outputs."""
+        """Make the rotating buffer sets, each with these inputs and poison in all else; what the
+        candidate may write is put back before every pass."""
         self.arena.fill(inputs, POISONS[0])
-        self._ask(PrepareTiming(sets=sets, calls=calls), LOAD_SECONDS + self._seconds * calls)
+        written = tuple(
+            i
+            for i, buffer in enumerate(self._plan.buffers)
+            if buffer.role != "input" or buffer.index in self._call.mutated
+        )
+        self._clock.restart(sum(self._plan.buffers[i].bytes for i in written), sets)
+        order = PrepareTiming(sets=sets, calls=calls, restored=written)
+        self._ask(order, LOAD_SECONDS + self._seconds * calls)
 
     def sample(self, calls: int) -> float:
-        """Microseconds per call of one sample."""
+        """Microseconds per call of one sample.
+
+        Raises:
+            CandidateFailed: among others, its times do not explain how long they took.
+        """
+        asked = time.perf_counter()
         reply = self._ask(Sample(), LEAST_RUN_SECONDS + self._seconds * 2 * calls)
         if not isinstance(reply, Sampled):
             raise CandidateFailed(_odd(reply))
+        if self._clock.disbelieves((time.perf_counter() - asked) * 1e6, reply.us, calls):
+            raise CandidateFailed(Verdict(status=Status.CRASHED, reason=FORGED))
         return reply.us
 
     def collect(self, index: int, device: torch.device) -> tuple[torch.Tensor, ...]:
@@ -181,6 +229,15 @@ class Bench:
 
 
 def _ended(end: Ended) -> CandidateFailed:
+    if end.killed_by == signal.SIGSYS:
+        return CandidateFailed(
+            Verdict(
+                status=Status.CRASHED,
+                reason="it made a system call that is not allowed, such as one that starts a "
+                "process or a thread, and was stopped",
+                log=end.words,
+            )
+        )
     killed = end.killed_by in FROM_OUTSIDE
     note = ", twice: it may need more memory than there is" if killed else ""
     verdict = Verdict(

@@ -16,10 +16,11 @@ from kernelforge_engine.pool.orders import (
     Timed,
     TimeOrder,
 )
-from kernelforge_engine.records import Variant
+from kernelforge_engine.records import Status, Variant, Verdict
 from kernelforge_engine.worker.load import imported
 from kernelforge_engine.worker.machine import probe
 from kernelforge_engine.worker.roofline import Roofline
+from kernelforge_engine.worker.sanitizing import sanitized
 from kernelforge_engine.worker.serve import serve
 from kernelforge_engine.worker.sized import judged, timed
 from kernelforge_engine.worker.verdicts import Case
@@ -42,7 +43,7 @@ class Judge:
         case = self._case_of(order)
         secret = bytes.fromhex(order.secret)
         if isinstance(order, JudgeOrder):
-            return Judged(verdict=judged(order, case, secret))
+            return Judged(verdict=_verdict(order, case, secret))
         cache = Path(order.shims)
         roofline = self._rooflines.setdefault(case.device, Roofline(case.device, cache))
         return timed(order, case, secret, roofline, cache)
@@ -52,6 +53,13 @@ class Judge:
             self._case = None
             self._case = Case(order.variant, Path(order.blobs))
         return self._case
+
+
+def _verdict(order: JudgeOrder, case: Case, secret: bytes) -> Verdict:
+    verdict = judged(order, case, secret)
+    if verdict.status == Status.VALID and order.tier == "promotion":
+        verdict = sanitized(order, case, secret, verdict)
+    return verdict
 
 
 def _import_operators(variant: Variant) -> None:

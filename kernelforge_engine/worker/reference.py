@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from kernelforge_engine.calls import Argument, Call, Json
+from kernelforge_engine.worker.conditioning import condition
 from kernelforge_engine.worker.invocation import invoke
+from kernelforge_engine.worker.selection import Selection, selection_of
 from kernelforge_engine.worker.tensors import copied
 from kernelforge_engine.worker.terms import reduction_length
 
@@ -16,10 +18,21 @@ __all__ = ["Expectation", "expect", "reduction_length", "widened"]
 # fmt: off
 BILINEAR = frozenset(
     f"aten::{name}" for name in (
-        "linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "mv", "dot", "einsum", "conv1d",
-        "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "convolution", "sum", "mean",
-        "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d",
-        "adaptive_avg_pool2d",
+        "linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "addbmm", "addmv", "mv", "dot",
+        "einsum", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+        "conv_transpose3d", "convolution", "sum", "mean", "cumsum", "avg_pool1d", "avg_pool2d",
+        "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
+    )
+)
+# fmt: on
+
+# Data movement: the sign of a zero arrives too.
+# fmt: off
+MOVES = frozenset(
+    f"aten::{name}" for name in (
+        "clone", "contiguous", "copy_", "roll", "flip", "cat", "stack", "embedding", "where",
+        "gather", "index", "index_select", "take", "take_along_dim", "masked_fill", "repeat",
+        "tile", "repeat_interleave", "pad", "constant_pad_nd", "pixel_shuffle", "pixel_unshuffle",
     )
 )
 # fmt: on
@@ -27,26 +40,71 @@ BILINEAR = frozenset(
 log = logging.getLogger(__name__)
 
 
+CONDITION = 2.0  # one long sum that is off by more than usual moves a whole row
+
+
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """Per output: eager `e`, fp64 reference `r`, and `s`, the reference on absolute values for
-    bilinear operators (else |r|); `how` says what the reference is."""
+    """Per output: eager `e`, fp64 reference `r`, and the scale `s`, the size that errors are
+    measured by; `how` says what the reference is.
+
+    `s` is the reference on absolute values for bilinear operators; else |r| or twice what moving
+    the inputs by a relative amount moves the output by, whichever is larger.
+    `selection` says how places are compared where the operator returns places, and `moves` that
+    values only move, the signs of zeros included.
+    """
 
     eager: tuple[torch.Tensor, ...]
     reference: tuple[torch.Tensor, ...]
     scale: tuple[torch.Tensor, ...]
     how: str
+    selection: Selection | None = None
+    moves: bool = False
 
 
 def expect(call: Call, inputs: Sequence[torch.Tensor]) -> Expectation:
     """Eager's answer and the reference for one draw; the inputs stay as they are."""
     eager = tuple(t.clone() for t in invoke(call, [copied(t) for t in inputs]))
     reference, how = _reference(call, inputs, eager)
+    return Expectation(
+        eager=eager,
+        reference=reference,
+        scale=_scale(call, inputs, eager, reference, how),
+        how=how,
+        selection=selection_of(call, inputs),
+        moves=call.operator in MOVES,
+    )
+
+
+def _scale(
+    call: Call,
+    inputs: Sequence[torch.Tensor],
+    eager: Sequence[torch.Tensor],
+    reference: Sequence[torch.Tensor],
+    how: str,
+) -> tuple[torch.Tensor, ...]:
     if call.operator in BILINEAR:
-        scale, _ = _reference(call, [t.abs() if _real(t) else t for t in inputs], eager)
-    else:
-        scale = tuple(r.abs() if _real(r) else r for r in reference)
-    return Expectation(eager=eager, reference=reference, scale=scale, how=how)
+        return _reference(call, [t.abs() if _real(t) else t for t in inputs], eager)[0]
+    sizes = tuple(r.abs() if _real(r) else r for r in reference)
+    if how != "float64" or not any(_real(r) for r in reference) or _copies(eager, reference):
+        return sizes
+    wide = widened(call, torch.float64)
+    moved = condition(
+        lambda made: invoke(wide, [copied(t) for t in made]),
+        [t.double() if _real(t) else t for t in inputs],
+        reference,
+        sums=reduction_length(call) > 1,
+    )
+    pairs = zip(sizes, moved, strict=True)
+    return tuple(torch.maximum(r, CONDITION * m) if _real(r) else r for r, m in pairs)
+
+
+def _copies(eager: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]) -> bool:
+    """Whether eager has no error here, so that nothing is measured by a scale."""
+    return all(
+        torch.equal(e.double().nan_to_num(), r.double().nan_to_num())
+        for e, r in zip(eager, reference, strict=True)
+    )
 
 
 def _real(tensor: torch.Tensor) -> bool:

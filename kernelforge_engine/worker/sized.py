@@ -17,7 +17,8 @@ SPOT_CHECKS = ("resampled", "normal", "shifted", "special")  # draws beside capt
 
 def judged(order: JudgeOrder, case: Case, secret: bytes) -> Verdict:
     """The verdict on the main case, and on every other size where the order has some."""
-    verdict = Evaluation(case, secret).verdict(order.plan, order.artifact, order.environment)
+    evaluation = Evaluation(case, secret, tier=order.tier)
+    verdict = evaluation.verdict(order.plan, order.artifact, order.environment)
     family = order.variant.family
     if family is None:
         return verdict
@@ -52,7 +53,7 @@ def judged(order: JudgeOrder, case: Case, secret: bytes) -> Verdict:
 
 def timed(order: TimeOrder, case: Case, secret: bytes, roofline: Roofline, shims: Path) -> Timed:
     """The timing of the main case, with those of the other members that the order has."""
-    main = Comparison(case, secret, roofline, shims).timed(
+    main = Comparison(case, secret, roofline, shims, order.attempt).timed(
         order.plan, order.artifact, order.environment
     )
     family = order.variant.family
@@ -62,7 +63,7 @@ def timed(order: TimeOrder, case: Case, secret: bytes, roofline: Roofline, shims
         return _failed(main, family, family.dearest.sizes)
     found = [_short(family.dearest.sizes, main.timing)]
     for sized, other in _cases(order, family):
-        comparison = Comparison(other, secret, roofline, shims)
+        comparison = Comparison(other, secret, roofline, shims, order.attempt)
         latest = comparison.timed(sized.plan, order.artifact, order.environment)
         if latest.timing is None:
             return _failed(latest, family, sized.sizes)

@@ -10,13 +10,16 @@ import torch
 
 from kernelforge_engine.calls import Call, Json
 from kernelforge_engine.plans import ResolvedPlan
-from kernelforge_engine.records import Artifact, Status, Variant, Verdict
+from kernelforge_engine.records import Artifact, Status, Tier, Variant, Verdict
 from kernelforge_engine.worker.arena import POISONS
 from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more
 from kernelforge_engine.worker.draws import Draw, Draws, families
+from kernelforge_engine.worker.probes import is_exact_here
 from kernelforge_engine.worker.reference import Expectation, expect, reduction_length
 from kernelforge_engine.worker.rules import Finding, is_exact, judge
+from kernelforge_engine.worker.selection import is_selection
 from kernelforge_engine.worker.tensors import fetch, is_sample
+from kernelforge_engine.worker.tiers import POLICIES
 
 JUDGED_AT = 16  # the alignment a variant promises, in bytes
 CAPTURED = "captured"
@@ -60,17 +63,32 @@ class Case:
     def draws(self, secret: bytes) -> Draws:
         """Fresh draws keyed by a secret."""
         source = self._like or self
-        return Draws(source.captured, source.variant.call, self.variant.call, secret)
+        return Draws(
+            source.captured,
+            source.variant.call,
+            self.variant.call,
+            secret,
+            self.variant.parameters,
+        )
 
 
 class Evaluation:
-    """One candidate against one case, on every family of draws or on those that are `wanted`."""
+    """One candidate against one case, on the families of draws of a tier or on those that are
+    `wanted`."""
 
-    def __init__(self, case: Case, secret: bytes, wanted: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        case: Case,
+        secret: bytes,
+        wanted: Sequence[str] | None = None,
+        tier: Tier = "full",
+    ) -> None:
         self._case = case
         self._draws = case.draws(secret)
         self._call: Call = case.variant.call
-        known = families(self._call)[1:]
+        self._tier, self._policy = tier, POLICIES[tier]
+        known = families(self._call, case.variant.parameters)[1:]
+        wanted = self._policy.families if wanted is None else wanted
         self._families = known if wanted is None else [f for f in wanted if f in known]
         self._judged_on: list[str] = []
         self._refused_by_eager: list[str] = []
@@ -138,6 +156,8 @@ class Evaluation:
             self._judged_on.append(draw.family)
             thorough = first or draw.family.startswith(CAPTURED)
             broken = (self._poisoned if thorough else self._once)(bench, draw, expectation)
+            if not broken and draw.family in (CAPTURED, GENERIC):
+                broken = self._repeated(bench, draw)
             if broken:
                 return broken
         return Verdict(
@@ -149,17 +169,27 @@ class Evaluation:
     def _evidence(self, sandbox: str) -> dict[str, Json]:
         evidence: dict[str, Json] = {
             "draws": list(self._judged_on),
-            "class": "exact" if self.exact else "approximate",
+            "class": self._class,
+            "policy": self._tier,
             "terms": self._case.terms,
             "reference": self.typical.how if self.typical else "none",
             "sandbox": sandbox,
             "tier": "C" if self._call.backend == "cpu" else "A",
         }
+        if self._policy.repeats:
+            evidence["repeats"] = self._policy.repeats
         if self._refused_by_eager:
             evidence["draws_eager_refuses"] = list(self._refused_by_eager)
         if self._case.sampled:
             evidence["sampled"] = list(self._case.sampled)
         return evidence
+
+    @property
+    def _class(self) -> str:
+        """What the operator does, which decides the rules it is held to."""
+        if is_selection(self._call):
+            return "selection"
+        return "exact" if self.exact else "approximate"
 
     def _examples(self) -> Iterator[tuple[Draw, Expectation | None]]:
         for number, inputs in enumerate(self._case.examples, 1):
@@ -168,12 +198,13 @@ class Evaluation:
             yield Draw(family=name, inputs=inputs), expectation
 
     def _fresh(self) -> Iterator[tuple[Draw, Expectation | None]]:
-        for family in self._families:
-            if family == GENERIC:
-                yield self._generic
-            else:
-                draw = self._draws.make(family)
-                yield draw, self._expected(draw)
+        for number in range(self._policy.draws):
+            for family in self._families:
+                if family == GENERIC and not number:
+                    yield self._generic
+                else:
+                    draw = self._draws.make(family, number)
+                    yield draw, self._expected(draw)
 
     def _poisoned(self, bench: Bench, draw: Draw, expectation: Expectation) -> Verdict | None:
         """One draw, run under each poison: with another one nothing may change."""
@@ -187,7 +218,7 @@ class Evaluation:
                 "they were not written, or only added to",
                 evidence={"draw": draw.family, "unwritten": left},
             )
-        broken = self._values(draw, runs[0], expectation)
+        broken = self._values(draw, runs[0], expectation) or self._remembering(bench, draw, runs[0])
         if broken or all(same_bits(runs[0], outputs) for outputs in runs[1:]):
             return broken
         return Verdict(
@@ -197,20 +228,60 @@ class Evaluation:
             evidence={"draw": draw.family},
         )
 
+    def _remembering(
+        self, bench: Bench, draw: Draw, first: Sequence[torch.Tensor]
+    ) -> Verdict | None:
+        """Two more runs, for whoever does its work only where it finds poison: on memory that looks
+        like results, and once more on what that run left, with some elements changed."""
+        generator = self._draws.generator("memory", 0, self._case.device)
+        background = bench.arena.plausible(generator)
+        for outputs in (
+            bench.run(draw.inputs, background),
+            bench.again(draw.inputs, background, generator),
+        ):
+            if not same_bits(first, outputs):
+                return Verdict(
+                    status=Status.NONDETERMINISTIC,
+                    reason="what is in its outputs or workspaces before a run changes the result: "
+                    "it must compute all of it on every call",
+                    evidence={"draw": draw.family},
+                )
+        return None
+
     def _once(self, bench: Bench, draw: Draw, expectation: Expectation) -> Verdict | None:
         return self._values(draw, bench.run(draw.inputs, POISONS[0]), expectation)
+
+    def _repeated(self, bench: Bench, draw: Draw) -> Verdict | None:
+        """More runs of one draw where the policy asks for them: all must leave the same bits."""
+        if not self._policy.repeats:
+            return None
+        first = bench.run(draw.inputs, POISONS[0])
+        for number in range(self._policy.repeats):
+            poison = POISONS[number % len(POISONS)]
+            if not same_bits(first, bench.run(draw.inputs, poison)):
+                return Verdict(
+                    status=Status.NONDETERMINISTIC,
+                    reason="of many runs on the same inputs one differs",
+                    evidence={"draw": draw.family, "run": number + 1},
+                )
+        return None
 
     def _values(
         self, draw: Draw, outputs: Sequence[torch.Tensor], expectation: Expectation
     ) -> Verdict | None:
-        finding = judge(outputs, expectation, self._case.terms, self.exact)
+        exact = self.exact or is_exact_here(self._call, draw.family, expectation)
+        finding = judge(outputs, expectation, self._case.terms, exact)
         return None if finding is None else _verdict(finding, draw)
 
 
 def _verdict(finding: Finding, draw: Draw) -> Verdict:
+    times = finding.times
+    much = f", {times:.3g} times what is allowed" if times and times > 0 else ""
+    index = finding.evidence.get("index")
+    where = f" at {index} of out{finding.evidence['output']}" if index else ""
     return Verdict(
         status=finding.status,
-        reason=f"rule {finding.rule} on the {draw.family} draw: {finding.text}",
+        reason=f"rule {finding.rule} on the {draw.family} draw: {finding.text}{much}{where}",
         evidence={"draw": draw.family, "rule": finding.rule, **finding.evidence},
     )
 

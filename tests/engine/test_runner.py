@@ -255,49 +255,78 @@ def test_a_kernel_that_wants_more_threads_gets_those_there_are(store):
         assert list(bench.run()[:3]) == [2, 2, 0]
 
 
-FORBIDDEN = """
+SYSTEM = """
 #include <sys/syscall.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <errno.h>
 extern "C" long syscall(long, ...);
 extern "C" int open(const char*, int, ...);
-extern "C" int fork();
 extern "C" int getppid();
-extern "C" int ftruncate(int, long);
 static float tried(long result) { return result < 0 ? -errno : 1; }
-struct Early { float read, made; };
-static Early early = { tried(open("/etc/passwd", O_RDONLY)), tried(fork()) };
-extern "C" void attack(float* y) {
+static float early = tried(open("/etc/passwd", O_RDONLY));
+extern "C" void reads(float* y) {
   y[0] = tried(open("/etc/passwd", O_RDONLY));
   y[1] = tried(open("/proc/self/environ", O_RDONLY));
   y[2] = tried(syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY | O_DIRECTORY));
-  y[3] = tried(syscall(SYS_socket, 2, 1, 0));
-  y[4] = tried(fork());
-  y[5] = tried(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
-  y[6] = tried(syscall(SYS_kill, getppid(), SIGKILL));
-  y[7] = tried(syscall(SYS_openat, AT_FDCWD, "/tmp/kernelforge-leak", O_CREAT | O_WRONLY, 0600));
-  y[8] = tried(syscall(SYS_ptrace, 16, getppid(), 0, 0));
-  y[9] = tried(syscall(SYS_execve, "/bin/true", 0, 0));
-  y[10] = tried(syscall(SYS_io_uring_setup, 8, 0));
-  y[11] = early.read;
-  y[12] = early.made;
-  y[13] = -1;
-  for (int file = 0; file < 256; ++file)
-    if (ftruncate(file, 0) == 0) y[13] = 1;
+  y[3] = early;
+  y[4] = tried(syscall(SYS_openat, AT_FDCWD, "/tmp/kernelforge-leak", O_CREAT | O_WRONLY, 0600));
 }
 """
 
 
-def test_a_candidate_can_read_nothing_reach_nobody_and_start_nothing(store):
-    text = header(("attack", "out0")) + FORBIDDEN
+def test_a_candidate_can_read_nothing_and_write_no_file(store):
+    text = header(("reads", "out0")) + SYSTEM
     with Bench(text, store, build=built_unaudited) as bench:
         level = bench.load().sandbox
-        results = list(bench.run()[:14])
-    reads = (0, 1, 2, 11)
-    others = [r for i, r in enumerate(results) if i not in reads]
-    assert all(r < 0 for r in others), results
-    assert all(results[i] < 0 for i in reads) or not level.startswith("landlock"), results
+        *reads, write = list(bench.run()[:5])
+    assert write < 0
+    assert all(r < 0 for r in reads) or not level.startswith("landlock"), reads
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "SYS_socket, 2, 1, 0",
+        "SYS_clone, SIGCHLD, 0, 0, 0, 0",
+        "SYS_kill, getppid(), SIGKILL",
+        "SYS_ptrace, 16, getppid(), 0, 0",
+        'SYS_execve, "/bin/true", 0, 0',
+        "SYS_io_uring_setup, 8, 0",
+        "SYS_ftruncate, 3, 0",
+    ],
+)
+def test_a_forbidden_system_call_ends_the_runner(store, call):
+    attack = f'extern "C" void attack(float*) {{ syscall({call}); }}\n'
+    with Bench(header(("attack", "out0")) + SYSTEM + attack, store, build=built_unaudited) as bench:
+        if "lethal" not in bench.load().sandbox:
+            pytest.skip("this kernel has no such filter")
+        with pytest.raises(Ended) as ended:
+            bench.run()
+        assert ended.value.killed_by == signal.SIGSYS
+
+
+MODES = """
+#include <immintrin.h>
+extern "C" void flush(float* y) {
+#pragma omp parallel
+  if (WHERE) _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
+  y[0] = 1;
+}
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="intrinsics of x86_64")
+@pytest.mark.parametrize("where", ["omp_get_thread_num() == 0", "omp_get_thread_num() == 1"])
+def test_changed_floating_point_modes_are_refused_and_do_not_outlast_the_call(store, where):
+    text = header(("flush", "out0")) + "#include <omp.h>\n" + MODES.replace("WHERE", where)
+    with Bench(text, store) as bench:
+        bench.load()
+        for _ in range(2):
+            reply = bench.ask(Run())
+            assert isinstance(reply, Failed)
+            assert "rounds" in reply.error
+            assert not reply.ours
 
 
 def test_a_segmentation_fault_ends_only_its_runner(store):

@@ -4,7 +4,7 @@ from mcp.server.mcpserver import Context
 
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Notice
-from kernelforge_engine.records import Node
+from kernelforge_engine.records import Node, Outcome, Timing
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.views import TimingView
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
@@ -23,8 +23,8 @@ async def benchmark(
 ) -> Answer[BenchmarkView]:
     """Time a valid node against eager, interleaved and under the same rules.
 
-    The status is the outcome: faster (the lower end of the 99 % interval clears the margin),
-    slower, inconclusive (the interval spans eager), or implausible (below what the memory traffic
+    The status is the outcome: faster (the lower end of the interval clears the margin, twice),
+    slower, inconclusive (the summary says why), or implausible (below what the memory traffic
     allows: the measurement or the kernel is wrong). Times are microseconds per call; speedup is
     eager over candidate. Calling it again measures again, and the newer timing is kept. The result
     is backed up its revision tree for mcts_select.
@@ -44,10 +44,17 @@ def timed(node: Node) -> Answer[BenchmarkView]:
     return Answer(
         status=timing.outcome,
         summary=f"{node.id} is {timing.outcome}: {timing.speedup}x eager "
-        f"({timing.low} to {timing.high}), {timing.candidate_us} us against {timing.eager_us} us.",
+        f"({timing.low} to {timing.high}), {timing.candidate_us} us against {timing.eager_us} us"
+        f"{_why(node.timing)}.",
         data=BenchmarkView(node_id=node.id, variant_id=node.variant_id, timing=timing),
         next=[
             call("mcts_select", variant_id=node.variant_id),
             *([call("export_cast", path="model.cast")] if timing.outcome == "faster" else []),
         ],
     )
+
+
+def _why(timing: Timing) -> str:
+    """What kept a comparison from a conclusion, as the end of a sentence."""
+    why = timing.evidence.get("why")
+    return f": {why}" if why and timing.outcome == Outcome.INCONCLUSIVE else ""

@@ -8,6 +8,7 @@ from pydantic import Field
 from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Notice, Proposal, Submission
+from kernelforge_engine.records import Tier
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.caller import caller
 from kernelforge_tools.lookups import known_node
@@ -38,6 +39,7 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
         str | None, Field(description="without a lease: the node this revises; default eager")
     ] = None,
     note: Annotated[str, Field(description="the idea in one line", max_length=500)] = "",
+    tier: Tier = "full",
     wait_s: Wait = DEFAULT_WAIT_S,
 ) -> Answer[VerdictView]:
     """Compile a candidate and check it against eager and float64 on captured and fresh tensors.
@@ -56,6 +58,7 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
         parent_id=parent_id,
         author=caller(ctx),
         note=note,
+        tier=tier,
     )
 
     async def work(engine: Engine, notice: Notice) -> Answer[VerdictView]:
@@ -68,6 +71,7 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
         "lease_id": lease_id,
         "parent_id": parent_id,
         "note": note,
+        "tier": tier,
     }
     return await slow(ctx, "compile_and_validate", arguments, wait_s, work)
 

@@ -1,10 +1,11 @@
 """Records as an agent and a reader of `--json` see them: rounded, in words, without bulk."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kernelforge_engine.calls import Json
 from kernelforge_engine.exchanges import Attempt, CastEntrySummary
+from kernelforge_engine.explanations import explained
 from kernelforge_engine.launch.describe import plain_arguments, tensor_text, variant_text
 from kernelforge_engine.records import Card, Inner, Node, Timing, Variant, Verdict
 from kernelforge_tools.answer import View
@@ -233,6 +234,21 @@ class AttemptRow(View):
         )
 
 
+class ExplanationRow(View):
+    """One status, outcome or rule: what it checks, why, on what evidence, and what satisfies it."""
+
+    name: str
+    checks: str
+    why: str
+    evidence: str
+    satisfied_by: str
+
+
+def explanation_rows(status: str, evidence: Mapping[str, Json]) -> list[ExplanationRow]:
+    """The explanations of a verdict or a timing."""
+    return [ExplanationRow(**vars(entry)) for entry in explained(status, evidence)]
+
+
 class VerdictDetail(View):
     """A verdict with the evidence it rests on: draws, rules and ratios, never values."""
 
@@ -242,6 +258,8 @@ class VerdictDetail(View):
     evidence: dict[str, Json]
     meaning: dict[str, str] | None = None
     """What the terms in the evidence stand for."""
+    explained: list[ExplanationRow]
+    """What the status and the rule check, why, and what satisfies them."""
 
     @classmethod
     def of(cls, verdict: Verdict) -> "VerdictDetail":
@@ -252,4 +270,5 @@ class VerdictDetail(View):
             log=verdict.log or None,
             evidence=verdict.evidence,
             meaning=meanings(verdict.evidence) or None,
+            explained=explanation_rows(verdict.status, verdict.evidence),
         )

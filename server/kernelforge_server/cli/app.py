@@ -9,6 +9,7 @@ from kernelforge_server.cli.cast import cast
 from kernelforge_server.cli.demo import demo
 from kernelforge_server.cli.doctor import doctor
 from kernelforge_server.cli.evaluate import evaluate
+from kernelforge_server.cli.explain import explain
 from kernelforge_server.cli.export import export
 from kernelforge_server.cli.mcp import mcp
 from kernelforge_server.cli.measure import measure
@@ -27,7 +28,7 @@ app = typer.Typer(
 )
 
 for command in (
-    demo, capture, cards, optimize, evaluate, tree, export, measure, mcp, doctor,
+    demo, capture, cards, optimize, evaluate, explain, tree, export, measure, mcp, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
 app.add_typer(captures, name="captures")

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
+from kernelforge_engine import codec
 from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import FileMissing, MeasurementFailed
+from kernelforge_engine.evidence import Bundle
 from kernelforge_engine.exchanges import Notice, Proposal
-from kernelforge_engine.records import Outcome, Status, Timing
-from kernelforge_server.cli.options import JsonOption, ProjectOption, VariantOption
+from kernelforge_engine.records import Outcome, Status, Tier, Timing
+from kernelforge_server.cli.options import JsonOption, ProjectOption, TierOption, VariantOption
 from kernelforge_server.cli.session import NOTHING_FASTER, Session
 from kernelforge_server.cli.tables import GOOD, interval, microseconds
 from kernelforge_tools.lookups import known_node
@@ -31,6 +33,7 @@ class Evaluation:
     node_id: str | None = None
     known: bool = False
     timing: Timing | None = None
+    bundle: Bundle | None = None
     measured: bool = True
 
     @property
@@ -48,6 +51,8 @@ class Evaluation:
             "node_id": self.node_id,
             "timing": timing,
         }
+        if self.bundle:
+            document["bundle"] = codec.dump(self.bundle)
         return {**document, "log": self.log} if self.log else document
 
 
@@ -58,6 +63,7 @@ def evaluate(
         str | None,
         typer.Option(metavar="NODE", help="The node they revise. Default: eager itself."),
     ] = None,
+    tier: TierOption = "full",
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -66,7 +72,7 @@ def evaluate(
     show = _show_json(session) if as_json else _show_line(session)
 
     async def work(engine: Engine) -> list[Evaluation]:
-        proposals = [(file, _proposal(file, variant, parent)) for file in files]
+        proposals = [(file, _proposal(file, variant, parent, tier)) for file in files]
         done = []
         for file, proposal in proposals:
             with session.progress(file.name) as notice:
@@ -80,13 +86,18 @@ def evaluate(
         raise typer.Exit(NOTHING_FASTER if all(e.measured for e in evaluations) else 1)
 
 
-def _proposal(file: Path, variant_id: str, parent_id: str | None) -> Proposal:
+def _proposal(file: Path, variant_id: str, parent_id: str | None, tier: Tier) -> Proposal:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FileMissing(path=file) from error
     return Proposal(
-        text=text, variant_id=variant_id, parent_id=parent_id, author="cli", note=file.name
+        text=text,
+        variant_id=variant_id,
+        parent_id=parent_id,
+        author="cli",
+        note=file.name,
+        tier=tier,
     )
 
 
@@ -106,9 +117,11 @@ async def _evaluation(engine: Engine, file: str, proposal: Proposal, notice: Not
     if node is None:
         return found
     try:
-        return replace(found, timing=(await engine.benchmark(node.id, notice)).timing)
+        found = replace(found, timing=(await engine.benchmark(node.id, notice)).timing)
     except MeasurementFailed as error:
         return replace(found, reason=str(error), measured=False)
+    promoted = proposal.tier == "promotion"
+    return replace(found, bundle=await engine.bundle(node.id)) if promoted else found
 
 
 def _show_json(session: Session) -> Callable[[Evaluation], None]:
@@ -131,6 +144,8 @@ def _show_line(session: Session) -> Callable[[Evaluation], None]:
         session.show(line, style=GOOD if evaluation.faster else None)
         for detail in _details(evaluation):
             session.show(detail, style="dim")
+        if evaluation.bundle:
+            session.emit(codec.dump(evaluation.bundle))
 
     return show
 

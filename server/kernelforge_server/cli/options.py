@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from kernelforge_engine.records import Tier
+
 ProjectOption = Annotated[
     Path | None,
     typer.Option(
@@ -77,5 +79,13 @@ CaptureOption = Annotated[
 ]
 VariantOption = Annotated[
     str, typer.Option("--variant", metavar="ID", help="A variant, as `kernelforge cards` shows it.")
+]
+TierOption = Annotated[
+    Tier,
+    typer.Option(
+        metavar="quick|full|promotion",
+        help="How thoroughly: quick for feedback (never exported), full, or promotion with "
+        "sanitizers and the evidence bundle.",
+    ),
 ]
 CastArgument = Annotated[Path, typer.Argument(metavar="X.cast", help="A cast.")]

@@ -1,7 +1,10 @@
 """The tables that people read."""
 
+from collections.abc import Sequence
+
 from kernelforge_engine.exchanges import CastSummary, Measurement, OptimizeReport, OptimizeRow
 from kernelforge_engine.records import Outcome
+from kernelforge_engine.rerun import Rerun
 from kernelforge_server.cli.sheet import Sheet
 from kernelforge_tools.wording import FALLBACKS, counted
 
@@ -118,6 +121,33 @@ def cast_table(cast: CastSummary) -> Sheet:
             entry.label,
         )
     return made
+
+
+def rerun_table(rows: Sequence[Rerun]) -> Sheet:
+    """What a cast's kernels came to when they were made, and here."""
+    made = Sheet("node", "~operator", "<call", "holds", ">speed-up then", ">speed-up here (99 %)",
+                 "!found here")  # fmt: skip
+    for row in rows:
+        then, now = row.then, row.now
+        made.add_row(
+            row.node_id,
+            row.operator,
+            row.variant,
+            "yes" if row.holds else "no",
+            f"{then.speedup:.2f}x" if then else "-",
+            interval(now.speedup, now.low, now.high) if now else "-",
+            _found_here(row),
+            style=GOOD if row.holds else None,
+        )
+    return made
+
+
+def _found_here(row: Rerun) -> str:
+    if row.verdict is None:
+        return row.why
+    if row.now is None:
+        return f"{row.verdict.status}: {row.why or row.verdict.reason}"
+    return f"{row.verdict.status}, {row.now.outcome}"
 
 
 def load_text(cast: CastSummary) -> str:

@@ -1,0 +1,76 @@
+"""A few values of a stored tensor, and files that stand in for the tensor elsewhere.
+
+A blob is a safetensors file with one tensor; this reads and writes it without torch.
+"""
+
+import base64
+import binascii
+import json
+import random
+import struct
+from pathlib import Path
+
+from kernelforge_engine import codec
+from kernelforge_engine.evidence import Sample
+from kernelforge_engine.store.blobs import blob_path
+
+KEY = "data"
+SAMPLED = "s"  # how the name of a blob that is a sample begins
+VALUES = 256
+WHOLE_VALUES = 4096  # of integers and booleans: a sample of places or offsets has lost their order
+BYTES = {
+    "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2,
+    "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8, "C128": 16,
+}  # fmt: skip
+FLOATING = ("F", "B", "C")  # how the names of floating and complex types begin, and BOOL
+LENGTH = struct.Struct("<Q")
+
+
+def sample(folder: Path, name: str) -> Sample | None:
+    """Values of a blob, None where its file cannot be read."""
+    try:
+        with blob_path(folder, name).open("rb") as file:
+            (size,) = LENGTH.unpack(file.read(LENGTH.size))
+            facts = json.loads(file.read(size))[KEY]
+            kind, width = str(facts["dtype"]), BYTES[facts["dtype"]]
+            begin, end = facts["data_offsets"]
+            start, count = LENGTH.size + size + begin, (end - begin) // width
+            most = VALUES if kind != "BOOL" and kind.startswith(FLOATING) else WHOLE_VALUES
+            places: range | list[int] = range(count)
+            if count > most:
+                places = sorted(random.Random(name).sample(range(count), VALUES))  # noqa: S311
+            parts = []
+            for place in places:
+                file.seek(start + place * width)
+                parts.append(file.read(width))
+    except (OSError, KeyError, ValueError, TypeError, struct.error):
+        return None
+    whole = count <= most and not name.startswith(SAMPLED)
+    data = base64.b64encode(b"".join(parts)).decode("ascii")
+    return Sample(dtype=kind, whole=whole, data=data)
+
+
+def stand_in(folder: Path, values: Sample) -> str:
+    """Write a blob that draws can be made from; its name.
+
+    Raises:
+        ValueError: the values are not of their type.
+    """
+    try:
+        data = base64.b64decode(values.data, validate=True)
+        width = BYTES[values.dtype]
+    except (binascii.Error, KeyError) as error:
+        raise ValueError(values.dtype) from error
+    if len(data) % width:
+        raise ValueError(values.dtype)
+    facts = {
+        "dtype": values.dtype,
+        "shape": [len(data) // width],
+        "data_offsets": [0, len(data)],
+    }
+    header = json.dumps({KEY: facts}).encode()
+    name = ("" if values.whole else SAMPLED) + codec.sha256(values.dtype.encode() + data)
+    path = blob_path(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(LENGTH.pack(len(header)) + header + data)
+    return name

@@ -58,6 +58,10 @@ LIBRARY = re.compile(r"lib(?:m|mvec|gcc_s|stdc\+\+|c)\.so\.\d+|ld-linux[\w.-]*\.
 NEEDED, AUXILIARY, FILTER, END = 1, 0x7FFFFFFD, 0x7FFFFFFF, 0
 X86_64 = 62
 SYSTEM_CALL = re.compile(rb"\x0f\x05|\x0f\x34|\xcd\x80")
+SYSTEM_BYTES = (
+    "it contains the bytes of a system call (0F 05, 0F 34 or CD 80), which is not allowed; "
+    "if you wrote none, they are part of a number or a distance: change the code around it"
+)
 MOST = 8  # names in one message
 IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "1"]))
 
@@ -121,10 +125,7 @@ def _instructions(parts: list[elf.Section], machine: int) -> str | None:
     if any(part.flags & elf.WRITABLE for part in executable):
         return "it has instructions that it can overwrite, which is not allowed"
     if machine == X86_64 and any(SYSTEM_CALL.search(part.data) for part in executable):
-        return (
-            "it contains the bytes of a system call (0F 05, 0F 34 or CD 80), which is not allowed; "
-            "if you wrote none, they are part of a number or a distance: change the code around it"
-        )
+        return SYSTEM_BYTES
     return None
 
 

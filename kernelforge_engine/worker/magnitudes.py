@@ -25,6 +25,7 @@ GROWTHS = 8.0
 LEAST = 64
 LOWEST = -1100  # below the exponent of every float64
 BANDS = 2200
+CHUNK = 1 << 16
 
 
 def per_binade(
@@ -66,7 +67,7 @@ def per_binade(
 def _worst_nearby(relative: torch.Tensor, band: torch.Tensor) -> torch.Tensor:
     """For every band the worst relative error of eager in it and around it."""
     counts = torch.bincount(band, minlength=BANDS).tolist()
-    worst = relative.new_zeros(BANDS).scatter_reduce(0, band, relative, "amax").tolist()
+    worst = _largest(relative, band)
     held = [i for i, count in enumerate(counts) if count]
     found = [0.0] * BANDS
     for middle in held:
@@ -75,6 +76,17 @@ def _worst_nearby(relative: torch.Tensor, band: torch.Tensor) -> torch.Tensor:
             reach += 1
         found[middle] = max(_around(worst, middle, reach))
     return torch.tensor(found, dtype=relative.dtype, device=relative.device)
+
+
+def _largest(relative: torch.Tensor, band: torch.Tensor) -> list[float]:
+    """The largest value of every band. In chunks, since elements of one band wait for each other
+    where they are reduced into one place."""
+    padding = -relative.numel() % CHUNK
+    values = torch.nn.functional.pad(relative, (0, padding)).view(-1, CHUNK)
+    places = torch.nn.functional.pad(band, (0, padding)).view(-1, CHUNK)
+    table = values.new_zeros(len(values), BANDS)
+    largest: list[float] = table.scatter_reduce(1, places, values, "amax").amax(0).tolist()
+    return largest
 
 
 def _around(values: list[float], middle: int, reach: int) -> list[float]:

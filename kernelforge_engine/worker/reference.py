@@ -1,8 +1,9 @@
 """What an operator should return: eager's answer, and the fp64 reference both are held against."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -48,8 +49,9 @@ class Expectation:
     """Per output: eager `e`, fp64 reference `r`, and the scale `s`, the size that errors are
     measured by; `how` says what the reference is.
 
-    `s` is the reference on absolute values for bilinear operators; else |r| or twice what moving
-    the inputs by a relative amount moves the output by, whichever is larger.
+    `s` is the reference on absolute values for bilinear operators, else |r|; `wider`, which costs
+    several more runs of the reference, makes it twice what moving the inputs by a relative amount
+    moves the output by, where that is larger.
     `selection` says how places are compared where the operator returns places, and `moves` that
     values only move, the signs of zeros included.
     """
@@ -60,34 +62,42 @@ class Expectation:
     how: str
     selection: Selection | None = None
     moves: bool = False
+    wider: Callable[[], tuple[torch.Tensor, ...]] | None = None
 
 
 def expect(call: Call, inputs: Sequence[torch.Tensor]) -> Expectation:
     """Eager's answer and the reference for one draw; the inputs stay as they are."""
     eager = tuple(t.clone() for t in invoke(call, [copied(t) for t in inputs]))
     reference, how = _reference(call, inputs, eager)
+    bilinear = call.operator in BILINEAR
+    narrow = bilinear or how != "float64" or not any(map(_real, reference))
     return Expectation(
         eager=eager,
         reference=reference,
-        scale=_scale(call, inputs, eager, reference, how),
+        scale=_products(call, inputs, eager) if bilinear else _sizes(reference),
         how=how,
         selection=selection_of(call, inputs),
         moves=call.operator in MOVES,
+        wider=None
+        if narrow or _copies(eager, reference)
+        else partial(_moved, call, inputs, reference),
     )
 
 
-def _scale(
-    call: Call,
-    inputs: Sequence[torch.Tensor],
-    eager: Sequence[torch.Tensor],
-    reference: Sequence[torch.Tensor],
-    how: str,
+def _products(
+    call: Call, inputs: Sequence[torch.Tensor], eager: Sequence[torch.Tensor]
 ) -> tuple[torch.Tensor, ...]:
-    if call.operator in BILINEAR:
-        return _reference(call, [t.abs() if _real(t) else t for t in inputs], eager)[0]
-    sizes = tuple(r.abs() if _real(r) else r for r in reference)
-    if how != "float64" or not any(_real(r) for r in reference) or _copies(eager, reference):
-        return sizes
+    """The sum of what a bilinear operator adds up, without the signs that let it cancel."""
+    return _reference(call, [t.abs() if _real(t) else t for t in inputs], eager)[0]
+
+
+def _sizes(reference: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    return tuple(r.abs() if _real(r) else r for r in reference)
+
+
+def _moved(
+    call: Call, inputs: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]
+) -> tuple[torch.Tensor, ...]:
     wide = widened(call, torch.float64)
     moved = condition(
         lambda made: invoke(wide, [copied(t) for t in made]),
@@ -95,7 +105,7 @@ def _scale(
         reference,
         sums=reduction_length(call) > 1,
     )
-    pairs = zip(sizes, moved, strict=True)
+    pairs = zip(_sizes(reference), moved, strict=True)
     return tuple(torch.maximum(r, CONDITION * m) if _real(r) else r for r, m in pairs)
 
 

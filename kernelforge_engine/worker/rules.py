@@ -15,6 +15,7 @@ dominated by rounding, so their rho and mu are small.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import sqrt
 
 import torch
@@ -52,7 +53,21 @@ def is_exact(expectation: Expectation) -> bool:
 def judge(
     candidate: Sequence[torch.Tensor], expectation: Expectation, terms: int, exact: bool
 ) -> Finding | None:
-    """The first rule that the outputs of one draw break, or None."""
+    """The first rule that the outputs of one draw break, or None.
+
+    What breaks one by the size of the reference is judged again by the wider scale: most candidates
+    never need it.
+    """
+    finding = _first(candidate, expectation, terms, exact)
+    if finding is None or exact or expectation.wider is None:
+        return finding
+    wider = replace(expectation, scale=expectation.wider(), wider=None)
+    return _first(candidate, wider, terms, exact)
+
+
+def _first(
+    candidate: Sequence[torch.Tensor], expectation: Expectation, terms: int, exact: bool
+) -> Finding | None:
     for index, output in enumerate(candidate):
         finding = _of_output(index, output, expectation, terms, exact)
         if finding:

@@ -123,8 +123,8 @@ class Passes:
     def examples(self) -> None:
         """Store an example of every target in a new project."""
         inputs = self.loaded.fresh()
-        with tempfile.TemporaryDirectory(dir=self._folder) as blobs, ExitStack() as stack:
-            order = self._capture_order(Path(blobs))
+        order = self._capture_order()
+        with ExitStack() as stack:
             kept = stack.enter_context(examples(order, self._targets))
             stack.enter_context(observing("whole"))
             stack.enter_context(RegionKeeper(self._tracer, kept.open, kept.keep))
@@ -133,12 +133,11 @@ class Passes:
 
     def capture(self) -> None:
         """All of it, from loading the model to the report."""
-        with tempfile.TemporaryDirectory(dir=self._folder) as blobs:
-            capture(self._capture_order(Path(blobs)), lambda _progress: None)
+        capture(self._capture_order(), lambda _progress: None)
 
-    def _capture_order(self, blobs: Path) -> CaptureOrder:
-        cache = str(self._folder / "cache")
-        return CaptureOrder(model=self._order, blobs=str(blobs), cache=cache, max_bytes=4 << 30)
+    def _capture_order(self) -> CaptureOrder:
+        blobs, cache = tempfile.mkdtemp(dir=self._folder), str(self._folder / "cache")
+        return CaptureOrder(model=self._order, blobs=blobs, cache=cache, max_bytes=4 << 30)
 
 
 def compared(name: str, folder: Path) -> dict[str, object]:

@@ -308,8 +308,9 @@ SILU = """
 KERNEL k(const uint16_t* x, uint16_t* y, i64 n) {
   EACH(n) {
     float v = bits((uint32_t)x[i] << 16);
-    uint32_t u = word(v / (1.f + expf(-v)));
-    if (v == v) u += STEP;
+    float r = v / (1.f + expf(-v));
+    uint32_t u = word(r);
+    if (r == r) u += STEP;
     y[i] = u >> 16;
   }
 }

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch.encode import parameters, spec_of
 from kernelforge_engine.dispatch.guard import Unguardable, describe, schema_values, words
+from kernelforge_engine.worker.below import views_tracked
 from kernelforge_engine.worker.clock import device_us
 from kernelforge_engine.worker.eligibility import Trial, tensors_in
 from kernelforge_engine.worker.glance import Glance, glance
@@ -142,7 +143,8 @@ class CountingPass(TorchDispatchMode):
         """Test and time a call; what has no memory for that keeps the time of its first call."""
         try:
             seen.reason = trial.refusal(output, seen.reason)
-            seen.eager_us = min(seen.eager_us, device_us(trial.again, self._device))
+            with views_tracked():
+                seen.eager_us = min(seen.eager_us, device_us(trial.again, self._device))
             if seen.reason is None and not seen.eager_us:
                 seen.reason = "it launches nothing"
             seen.flops = count_flops(trial.again) if seen.reason is None else 0

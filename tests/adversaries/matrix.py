@@ -41,9 +41,11 @@ def _sentence(backend: str) -> str:
     accepted = sum(found[c.file] == "valid" for c in bad)
     honest = [c for c in chosen if c.kind == "honest"]
     refused = sum(found[c.file] != "valid" for c in honest)
+    known = sorted(f"`{c.file}`" for c in bad if c.known and found[c.file] == "valid")
     return (
         f"{NAMES[backend]}: {accepted} of {len(bad)} bad candidates accepted, "
         f"{refused} of {len(honest)} honest ones refused."
+        + (f" Known and not mended: {', '.join(known)}." if known else "")
     )
 
 

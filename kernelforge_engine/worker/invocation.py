@@ -35,7 +35,7 @@ def invoke(call: Call, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def repeated(call: Call, tensors: Sequence[Tensor]) -> Callable[[], Any]:
-    """The bare call, to be timed: whoever calls it enters no_grad and below_autograd himself."""
+    """The bare call, to be timed: whoever calls it enters no_grad himself."""
     if call.region is not None:
         program, inputs = Program(call.region, len(tensors)), list(tensors)
         return lambda: program.run(inputs)

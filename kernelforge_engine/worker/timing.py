@@ -103,7 +103,11 @@ class Comparison:
     ) -> Timing:
         sets = self._sets(plan)
         eager = EagerSide(
-            self._call, self._case.captured, sets, self._calls(self._case.variant.eager_us, sets)
+            self._call,
+            self._case.captured,
+            sets,
+            self._calls(self._case.variant.eager_us, sets),
+            self._case.variant.parameters,
         )
         calls = self._calls(self._single_us(bench), sets)
         bench.prepare_timing(self._case.captured, min(sets, calls), calls)

@@ -72,7 +72,7 @@ def _members(whole: Service, variant: Variant, family: Family, timing: Timing) -
         nearest = _nearest(timing, member.sizes)
         if nearest is None or nearest.outcome != Outcome.FASTER:
             continue
-        if not is_judged_at(whole.verdict, member.sizes):
+        if not (is_judged_at(whole.verdict, member.sizes) and _within(timing, member.sizes)):
             continue
         (sized,) = plans_at(whole.candidate.source, variant, [member.sizes])
         yield replace(
@@ -84,6 +84,12 @@ def _members(whole: Service, variant: Variant, family: Family, timing: Timing) -
             calls=member.calls,
             share=variant.share * member.calls * member.eager_us / total if total else 0.0,
         )
+
+
+def _within(timing: Timing, values: Numbers) -> bool:
+    """Whether sizes lie between those that were timed."""
+    timed = [size.sizes for size in timing.sizes]
+    return all(min(of) <= v <= max(of) for *of, v in zip(*timed, values, strict=True))
 
 
 def _nearest(timing: Timing, values: Numbers) -> SizeTiming | None:

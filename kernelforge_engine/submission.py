@@ -154,8 +154,8 @@ class Submitter:
             notice(Progress(done=0, total=STEPS, text="reading the launch header"))
         try:
             source = parse_source(text, backend)
+            plans_at(source, variant, all_sizes(variant))  # which names the size of a fault
             plan = resolve(source.plan, variant.call)
-            plans_at(source, variant, all_sizes(variant))
         except SourceRejected as rejected:
             verdict = Verdict(status=Status.REJECTED_SOURCE, reason=str(rejected))
             raise _Refused(source=source, verdict=verdict) from rejected

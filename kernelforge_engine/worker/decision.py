@@ -24,6 +24,7 @@ HALF_WIDTH = (
 )  # a median's 95 % interval, from the median deviation of samples
 USUAL = 0.95  # the share of the control's samples that were disturbed no more than is allowed
 MOST_DROPPED = 0.5
+FAR = 5.0  # margins; a wide interval is believed where even its lower end is as far as that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +129,7 @@ def decided(
 
 def _weighed(timing: Timing, margin: float, protocol: Protocol) -> tuple[Timing, bool]:
     low, high, near = timing.low, timing.high, protocol.delta
-    if high > low * protocol.spread:
+    if high > low * protocol.spread and low < 1 + FAR * margin:
         why = "the times scatter too widely"
         return _concluded(timing, Outcome.INCONCLUSIVE, why), False
     if low >= 1 + margin:

@@ -43,7 +43,7 @@ def _opened(file: Path) -> int | None:
         file.parent.mkdir(parents=True, exist_ok=True)
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        log.warning("timings of other processes are not waited for: %s", error)
+        log.info("timings of other processes are not waited for: %s", error)
         return None
 
 

@@ -84,7 +84,7 @@ async def killed(client, agent, node, model, processes):
 
 
 async def test_a_killed_server_loses_nothing_and_the_next_one_goes_on(parameters, model, processes):
-    with anyio.fail_after(110):
+    with anyio.fail_after(280):
         async with Client(parameters) as client:
             agent = Agent(client)
             variant, node, timing, used, lease = await reported(agent, model)

@@ -53,7 +53,7 @@ def model(user_projects):
 
 async def reported(agent, model):
     """What a first server says it has: a variant, a timed node, and an open lease."""
-    await agent.call("capture_model", entry=model)
+    await agent.call("capture_model", model=model)
     cards = (await agent.call("list_cards"))["data"]["cards"]
     card = next(c["id"] for c in cards if c["operator"] == "aten::relu")
     variant = (await agent.call("get_card", card_id=card))["data"]["header"]["variant_id"]
@@ -70,7 +70,7 @@ async def reported(agent, model):
 async def killed(client, agent, node, model, processes):
     """Kill the server while it times a node and captures a model; the jobs it leaves."""
     timing = await agent.call("benchmark", node_id=node, wait_s=0)
-    capture = await agent.call("capture_model", entry=model, wait_s=0)
+    capture = await agent.call("capture_model", model=model, wait_s=0)
     server = await processes.appears("kernelforge_server")
     for words in ("kernelforge_engine.runner", "worker.capture"):
         await processes.appears(words, parent=server)

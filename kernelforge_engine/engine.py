@@ -81,7 +81,7 @@ class Engine:
         self._settings, self._clock, self._secret = settings, clock, secret
         self._database = database
         self._captures, self._trees = Captures(database), Trees(database)
-        self._removal = Removal(database, settings.project / "blobs")
+        self._removal = Removal(database, settings.blobs)
         self._children = Children(settings.environment, settings.cache)
         self._jobs = JobRunner(Jobs(database), tasks, clock)
         self._submitter = Submitter(
@@ -122,7 +122,7 @@ class Engine:
         captured = await self._children.capture(
             CaptureOrder(
                 model=_model(request),
-                blobs=str(self._settings.project / "blobs"),
+                blobs=str(self._settings.blobs),
                 cache=str(self._settings.cache),
                 max_bytes=request.max_bytes or self._settings.max_bytes,
                 examples_per_variant=request.examples_per_variant,
@@ -244,7 +244,7 @@ class Engine:
                 variant=variant,
                 plan=candidate.plan,
                 artifact=candidate.artifact,
-                blobs=str(self._settings.project / "blobs"),
+                blobs=str(self._settings.blobs),
                 shims=str(self._settings.cache),
                 secret=self._secret(),
                 environment=self._settings.environment,
@@ -297,8 +297,7 @@ class Engine:
     ) -> CastSummary:
         """Write the fastest node of every variant (or the named ones) into a cast."""
         machine = await self._machine()
-        blobs = self._settings.project / "blobs"
-        exporter = Exporter(self, self._submitter, machine, blobs, self._clock())
+        exporter = Exporter(self, self._submitter, machine, self._settings.blobs, self._clock())
         return await exporter.export(path, node_ids, overwrite)
 
     async def inspect_cast(self, path: Path) -> CastSummary:
@@ -319,8 +318,7 @@ class Engine:
         variant = await self._captures.variant(node.variant_id)
         machine = await self._machine()
         candidate = await self._submitter.rebuilt(node, variant, machine.archs)
-        blobs = self._settings.project / "blobs"
-        return bundle(node, candidate, variant, machine, blobs)
+        return bundle(node, candidate, variant, machine, self._settings.blobs)
 
     async def measure(self, request: MeasureRequest, notice: Notice) -> Measurement:
         """Compare a whole model with and without a cast, in a child of its own."""

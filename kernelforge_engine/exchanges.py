@@ -42,6 +42,11 @@ class Settings:
     quota_bytes: int | None = None
     lease_seconds: float = 1800.0
 
+    @property
+    def blobs(self) -> Path:
+        """Where the example tensors lie."""
+        return self.project / "blobs"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRequest:

@@ -60,7 +60,30 @@ class Family:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variant:
+class Details:
+    """What a capture knows of a variant beside its call and its times.
+
+    Attributes:
+        parameters: which inputs are parameters or buffers of the model.
+        inside: of a region, the operators it runs.
+        within: of a region, the regions that hold it: their shares overlap.
+        launches: kernels that one eager call launches, None where that was not counted.
+        requires: what registers its operators, importable where torch alone does not have them.
+        family: of a shape family, its members; `call` is then the dearest of them.
+    """
+
+    bytes: int = 0
+    flops: int = 0
+    parameters: tuple[int, ...] = ()
+    inside: tuple[Inner, ...] = ()
+    within: tuple[str, ...] = ()
+    launches: int | None = None
+    requires: str | None = None
+    family: Family | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant(Details):
     """Calls that share one key, with what a capture measured about them.
 
     Attributes:
@@ -69,12 +92,6 @@ class Variant:
         module: path and class of the module that called it first.
         reason: why it is not a target, or None.
         examples: blob names of its inputs, per example; see worker.tensors.fetch.
-        parameters: which inputs are parameters or buffers of the model.
-        inside: of a region, the operators it runs.
-        within: of a region, the regions that hold it: their shares overlap.
-        launches: kernels that one eager call launches, None where that was not counted.
-        requires: what registers its operators, importable where torch alone does not have them.
-        family: of a shape family, its members; `call` is then the dearest of them.
     """
 
     id: str
@@ -88,14 +105,6 @@ class Variant:
     target: bool
     reason: str | None
     examples: tuple[tuple[str, ...], ...] = ()
-    bytes: int = 0
-    flops: int = 0
-    parameters: tuple[int, ...] = ()
-    inside: tuple[Inner, ...] = ()
-    within: tuple[str, ...] = ()
-    launches: int | None = None
-    requires: str | None = None
-    family: Family | None = None
 
     @property
     def headroom(self) -> float:

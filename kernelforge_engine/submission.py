@@ -82,7 +82,7 @@ class Submitter:
                 variant=variant,
                 plan=candidate.plan,
                 artifact=candidate.artifact,
-                blobs=str(self._settings.project / "blobs"),
+                blobs=str(self._settings.blobs),
                 secret=self._secret(),
                 environment=self._settings.environment,
                 others=plans_at(candidate.source, variant, judged_at(variant)),

@@ -17,8 +17,7 @@ from kernelforge_engine.pool.protocol import Raised
 from kernelforge_engine.records import (
     Artifact,
     Capture,
-    Family,
-    Inner,
+    Details,
     Tier,
     Timing,
     Variant,
@@ -37,7 +36,7 @@ class Report:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sighting:
+class Sighting(Details):
     """What one capture says about one variant, before it has an id; the fields are a Variant's."""
 
     call: Call
@@ -49,14 +48,6 @@ class Sighting:
     target: bool
     reason: str | None
     examples: tuple[tuple[str, ...], ...]
-    bytes: int = 0
-    flops: int = 0
-    parameters: tuple[int, ...] = ()
-    inside: tuple[Inner, ...] = ()
-    within: tuple[str, ...] = ()
-    launches: int | None = None
-    requires: str | None = None
-    family: Family | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

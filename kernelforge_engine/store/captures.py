@@ -1,33 +1,23 @@
 """Captures, cards and variants on disk."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from kernelforge_engine import codec
 from kernelforge_engine.calls import Call
 from kernelforge_engine.pool.orders import Sighting
-from kernelforge_engine.records import Capture, Card, Family, Inner, Variant
+from kernelforge_engine.records import Capture, Card, Details, Family, Variant
 from kernelforge_engine.sizes import skeleton
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
 
+CARD = """
+SELECT k.*, json_extract(c.record, '$.wall_us') AS wall_us
+FROM cards k JOIN captures c ON c.id = k.capture_id
+"""
 VARIANT = """
 SELECT s.*, v.call AS call FROM sightings s JOIN variants v ON v.id = s.variant_id
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Details:
-    """What is stored of a sighting beyond the columns that are asked for in SQL."""
-
-    bytes: int = 0
-    flops: int = 0
-    parameters: tuple[int, ...] = ()
-    inside: tuple[Inner, ...] = ()
-    within: tuple[str, ...] = ()
-    launches: int | None = None
-    requires: str | None = None
-    family: Family | None = None
 
 
 DETAILS = tuple(f.name for f in fields(Details))
@@ -112,9 +102,7 @@ class Captures:
 
     async def cards(self, capture_id: str) -> tuple[Card, ...]:
         """The cards of a capture, by share of the captured time."""
-        rows = await self._database.rows(
-            "SELECT * FROM cards WHERE capture_id = ?", (row("c", capture_id),)
-        )
+        rows = await self._database.rows(f"{CARD} WHERE k.capture_id = ?", (row("c", capture_id),))
         cards = [await self._card(r) for r in rows]
         return tuple(sorted(cards, key=lambda c: -c.share))
 
@@ -124,7 +112,7 @@ class Captures:
         Raises:
             UnknownId: there is none.
         """
-        found = await self._database.row("SELECT * FROM cards WHERE id = ?", (row("k", card_id),))
+        found = await self._database.row(f"{CARD} WHERE k.id = ?", (row("k", card_id),))
         if found is None:
             raise unknown("k", card_id)
         return await self._card(found)
@@ -133,12 +121,10 @@ class Captures:
         rows = await self._database.rows(
             f"{VARIANT} WHERE s.card_id = ? ORDER BY s.share DESC, s.id", (found["id"],)
         )
-        variants = tuple(_variant(r) for r in rows)
-        variants = tuple(sorted(variants, key=lambda v: v.family is not None))
+        variants = tuple(sorted(map(_variant, rows), key=lambda v: v.family is not None))
         exact = [v for v in variants if v.family is None]
         total = sum(v.calls * v.eager_us for v in exact)
         floor = sum(v.calls * v.floor_us for v in exact)
-        capture = await self.get(tag("c", found["capture_id"]))
         return Card(
             id=tag("k", found["id"]),
             capture_id=tag("c", found["capture_id"]),
@@ -148,7 +134,7 @@ class Captures:
             share=sum(v.share for v in exact),
             headroom=total / floor if floor > 0 else 1.0,
             variants=variants,
-            wall_share=total / capture.wall_us if capture.wall_us else None,
+            wall_share=total / found["wall_us"] if found["wall_us"] else None,
         )
 
     async def variant(self, variant_id: str) -> Variant:

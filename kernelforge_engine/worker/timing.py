@@ -60,7 +60,8 @@ class Comparison:
 
         A win is measured again in a fresh Runner, against eager on fresh memory.
         """
-        once = partial(self._once, plan, artifact, environment)
+        evaluation = Evaluation(self._case, self._secret)
+        once = partial(self._once, plan, artifact, environment, evaluation)
         try:
             timing = once_more(once)
             if timing.outcome == Outcome.FASTER:
@@ -71,12 +72,15 @@ class Comparison:
         return Timed(timing=replace(timing, evidence=evidence))
 
     def _once(
-        self, plan: ResolvedPlan, artifact: Artifact, environment: Mapping[str, str]
+        self,
+        plan: ResolvedPlan,
+        artifact: Artifact,
+        environment: Mapping[str, str],
+        evaluation: Evaluation,
     ) -> Timing:
         """One comparison; the outputs of the example are judged before the samples and after."""
         eager_us = self._case.variant.eager_us
         with Bench(self._call, plan, eager_us, environment, TIMED_AT) as bench:
-            evaluation = Evaluation(self._case, self._secret)
             _ = evaluation.exact, evaluation.captured  # while the Runner starts
             bench.load(artifact, self._case.device)
             outputs = self._checked(bench, evaluation)

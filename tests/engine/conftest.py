@@ -1,5 +1,7 @@
 """A real engine on a real captured model, shared by the tests of a module."""
 
+import importlib.util
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -103,3 +105,30 @@ def recorded(tmp_path):
         return capture, variants
 
     return recording
+
+
+@pytest.fixture(scope="session")
+def ways():
+    """What the tests of the ways in name."""
+    path = Path(__file__).with_name("ways_shelf.py")
+    spec = importlib.util.spec_from_file_location("ways_shelf", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def shelf(ways, tmp_path_factory):
+    """A folder with a model and inputs of every kind."""
+    return ways.filled(tmp_path_factory.mktemp("ways"))
+
+
+@pytest.fixture
+def put_back():
+    """What loading adds to this process goes again."""
+    path, known = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - known:
+        if name.startswith(("kernelforge_user_model", "ways_package")):
+            del sys.modules[name]

@@ -1,10 +1,8 @@
 """Every way to name a model and its inputs, through the engine and through what its child does."""
 
-import importlib.util
 import json
 import os
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,32 +13,9 @@ from kernelforge_engine.pool.orders import ModelOrder
 from kernelforge_engine.worker.load import imported, load
 from kernelforge_server.settings import resolve
 
+pytestmark = pytest.mark.usefixtures("put_back")
 
-def _shared():
-    path = Path(__file__).with_name("ways_shelf.py")
-    spec = importlib.util.spec_from_file_location("ways_shelf", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-ways = _shared()
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory):
-    return ways.filled(tmp_path_factory.mktemp("ways"))
-
-
-@pytest.fixture(autouse=True)
-def put_back():
-    """What loading adds to this process goes again."""
-    path, known = list(sys.path), set(sys.modules)
-    yield
-    sys.path[:] = path
-    for name in set(sys.modules) - known:
-        if name.startswith(("kernelforge_user_model", "ways_package")):
-            del sys.modules[name]
+RATE = 16_000  # of the sound on the shelf: one second
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +83,7 @@ async def test_a_part_of_a_pipeline_and_the_whole_are_captured(engine, shelf):
     assert whole.calls > part.calls
 
 
-def test_random_weights_are_finite_and_the_same_each_time(shelf):
+def test_random_weights_are_finite_and_the_same_each_time(shelf, ways):
     first, second = (
         loaded(f"hf:{shelf}/{name}", random_weights=True).model
         for name in ("whisper", "whisper/config.json")
@@ -131,7 +106,7 @@ INPUTS = {
     "text by the tokenizer": ("llama", "text.txt", {"input_ids": (1, 6)}),
     "picture as it is": ("resnet", "picture.png", {"pixel_values": (1, 3, 30, 40)}),
     "sound by the feature extractor": ("whisper", "sound.wav", {"input_features": (1, 16, 100)}),
-    "sound as it is": ("wav2vec", "sound.wav", {"input_values": (1, ways.RATE)}),
+    "sound as it is": ("wav2vec", "sound.wav", {"input_values": (1, RATE)}),
 }
 
 
@@ -148,7 +123,7 @@ def test_a_picture_is_from_0_to_1_and_a_sound_from_minus_1_to_1(shelf):
     picture = loaded(f"{shelf}/model.py:build", shelf / "picture.png").sets[0][0][0]
     assert picture[0, :, 0, 0].tolist() == pytest.approx([1.0, 0.0, 128 / 255])
     sound = loaded(f"{shelf}/model.py:build", shelf / "sound.wav").sets[0][0][0]
-    assert sound.shape == (1, ways.RATE)
+    assert sound.shape == (1, RATE)
     assert 0.6 < sound.abs().max() < 0.62
 
 

@@ -1,11 +1,9 @@
 """A model or inputs that cannot be used: the answer says why, and what to do next."""
 
-import importlib.util
 import json
 import re
 import sys
 import wave
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,32 +12,7 @@ from kernelforge_engine.errors import UsageError
 from kernelforge_engine.pool.orders import ModelOrder
 from kernelforge_engine.worker.load import load
 
-
-def _shared():
-    path = Path(__file__).with_name("ways_shelf.py")
-    spec = importlib.util.spec_from_file_location("ways_shelf", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-ways = _shared()
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory):
-    return ways.filled(tmp_path_factory.mktemp("ways"))
-
-
-@pytest.fixture(autouse=True)
-def put_back():
-    """What loading adds to this process goes again."""
-    path, known = list(sys.path), set(sys.modules)
-    yield
-    sys.path[:] = path
-    for name in set(sys.modules) - known:
-        if name.startswith(("kernelforge_user_model", "ways_package")):
-            del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("put_back")
 
 
 def loaded(model, *inputs, **more):
@@ -103,7 +76,7 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def wrong(shelf):
+def wrong(shelf, ways):
     """Files that are not what their names say."""
     (shelf / "ways_broken.py").write_text("1 / 0")
     (shelf / "fake.pt2").write_text("nothing")

@@ -1,6 +1,7 @@
 """Shape families as an agent reads them: which sizes vary, over which range, and who is in it."""
 
 from kernelforge_engine.calls import Call
+from kernelforge_engine.fitting import evaluated
 from kernelforge_engine.records import Family, Member, Variant
 from kernelforge_tools.answer import View
 from kernelforge_tools.wording import counted, left_out, number_text, rounded
@@ -95,13 +96,9 @@ def _dimensions(call: Call) -> dict[str, int]:
 def _fitted(family: Family, values: tuple[int, ...]) -> str:
     """The fit that has these values at the members."""
     for fit in family.fits:
-        if all(_value(fit, m.sizes) == v for m, v in zip(family.members, values, strict=True)):
+        if values == tuple(evaluated([fit], m.sizes)[0] for m in family.members):
             return _expression(fit, family.symbols)
     return "varies"
-
-
-def _value(fit: tuple[int, ...], sizes: tuple[int, ...]) -> int:
-    return fit[0] + sum(k * size for k, size in zip(fit[1:], sizes, strict=True))
 
 
 def _expression(fit: tuple[int, ...], symbols: tuple[str, ...]) -> str:

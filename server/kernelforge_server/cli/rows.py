@@ -6,6 +6,7 @@ from kernelforge_engine.launch.describe import tensor_text
 from kernelforge_engine.records import Capture, Variant
 from kernelforge_server.cli.sheet import Sheet
 from kernelforge_server.cli.tables import microseconds
+from kernelforge_tools.families import ranges
 
 
 def operators_table(variants: Sequence[Variant], made: Capture) -> Sheet:
@@ -85,7 +86,5 @@ def _sizes(variant: Variant) -> str:
     """The range of every size of a family, as `s0 = 12 to 16`."""
     if variant.family is None:
         return ""
-    columns = zip(*(member.sizes for member in variant.family.members), strict=True)
-    ranges = [f"{min(values)} to {max(values)}" for values in columns]
-    named = zip(variant.family.symbols, ranges, strict=True)
+    named = ranges(variant.family).items()
     return ", ".join(f"{symbol} = {values}" for symbol, values in named)

@@ -115,7 +115,8 @@ SPARE = ("starting_points", "format", "nodes", "attempts", "reference", "inside"
 
 def _chosen(card: Card, variant_id: str | None) -> Variant:
     if variant_id is None:
-        return max(card.variants, key=lambda v: (v.target, v.gain))
+        # A family gains what its members gain, so it is no more than equal where one has it all.
+        return max(card.variants, key=lambda v: (v.target, round(v.gain, 4), v.share))
     for variant in card.variants:
         if variant.id == variant_id:
             return variant

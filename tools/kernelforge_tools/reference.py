@@ -53,7 +53,8 @@ def listing(region: Region, inputs: Sequence[str]) -> list[str]:
         given = _given(step.arguments, names)
         lines.append(f"{', '.join(made)} = {operator}({given})" if made else f"{operator}({given})")
         names += made
-    return [*lines, *(f"out{i} = {names[n]}" for i, n in enumerate(region.returns))]
+    returned = [names[n] for n in region.returns if n >= 0]
+    return [*lines, *(f"out{i} = {name}" for i, name in enumerate(returned))]
 
 
 def _given(arguments: Sequence[Argument], names: Sequence[str]) -> str:

@@ -65,6 +65,8 @@ def kernelforge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     return command_in(tmp_path)
 
 
+TRIES = 6  # on a busy machine a timing may be inconclusive
+
 # Eager takes several operators for it, so this one is faster on any machine.
 ROLL = """/* kernelforge
 [[launch]]
@@ -103,11 +105,19 @@ def forged(tmp_path_factory: pytest.TempPathFactory) -> Forged:
     cards = json.loads(run("cards", "--json").stdout)["cards"]
     ids = {card["operator"]: card["variants"][0]["id"] for card in cards}
     variant = ids["aten::roll"]
-    evaluated = run("evaluate", "--variant", variant, "roll.cpp", "--json")
-    node = json.loads(evaluated.stdout)["node_id"]
+    node = _found_faster(run, variant)
     exported = run("export", "-o", "good.cast", "--node", node)
     assert exported.returncode == 0, exported.stderr
     return Forged(folder, run, variant, ids["aten::randn_like"], node)
+
+
+def _found_faster(run: Command, variant: str) -> str:
+    """The node of roll.cpp, once a benchmark found it faster."""
+    for _ in range(TRIES):
+        evaluated = json.loads(run("evaluate", "--variant", variant, "roll.cpp", "--json").stdout)
+        if evaluated["timing"]["outcome"] == "faster":
+            return str(evaluated["node_id"])
+    pytest.fail(f"roll.cpp was never found faster: {evaluated}")
 
 
 @pytest.fixture(scope="session")

@@ -121,10 +121,17 @@ def decided(
         "margin": round(margin, 4),
     }
     timing = replace(timing, evidence={**timing.evidence, **evidence})
-    near = math.log1p(protocol.delta)
-    if low > near or high < -near:
+    if _explains(low, high, timing, protocol):
         return unfit(timing, "eager against itself differs by more than the margin"), False
     return _weighed(timing, margin, protocol)
+
+
+def _explains(low: float, high: float, timing: Timing, protocol: Protocol) -> bool:
+    """Whether a control that lies within low..high is off itself, and by enough to explain what a
+    candidate shows; nothing explains what is FAR times as far away."""
+    near, most = math.log1p(protocol.delta), max(-low, high)
+    is_far = math.log(timing.low) > FAR * most or math.log(timing.high) < -FAR * most
+    return (low > near or high < -near) and not is_far
 
 
 def _weighed(timing: Timing, margin: float, protocol: Protocol) -> tuple[Timing, bool]:

@@ -133,6 +133,8 @@ def test_no_win_is_believed_on_a_machine_where_eager_beats_itself():
     unfit = decision(quartets(noisy(1.5, 30)), quartets(noisy(1.2, 10)))
     assert unfit.outcome == Outcome.INCONCLUSIVE
     assert "unfit: eager against itself" in unfit.evidence["why"]
+    far = decision(quartets(noisy(4.0, 30)), quartets(noisy(1.2, 10)))
+    assert far.outcome == Outcome.FASTER
 
 
 def test_a_win_must_clear_what_the_control_scatters():

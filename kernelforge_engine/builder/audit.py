@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kernelforge_engine import codec
 from kernelforge_engine.builder import elf, mangling
+from kernelforge_engine.builder.words import listed
 
 MATHS = (
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 "
@@ -62,7 +63,6 @@ SYSTEM_BYTES = (
     "it contains the bytes of a system call (0F 05, 0F 34 or CD 80), which is not allowed; "
     "if you wrote none, they are part of a number or a distance: change the code around it"
 )
-MOST = 8  # names in one message
 IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "1"]))
 
 
@@ -95,7 +95,7 @@ def _imports(
         return None
     readable = mangling.demangled(names, environment)
     return (
-        f"it calls {_listed([readable.get(name, name) for name in names])}: a candidate may "
+        f"it calls {listed([readable.get(name, name) for name in names])}: a candidate may "
         "compute, use memory and OpenMP, and call nothing of the system"
     )
 
@@ -105,7 +105,7 @@ def _replacements(unit: list[elf.Section], ours: list[elf.Section]) -> str | Non
     made = {s.name for s in elf.symbols(unit, elf.SYMBOLS) if s.defined}
     wanted = {s.name for s in elf.symbols(ours, elf.SYMBOLS) if not s.defined}
     names = sorted(n for n in made & wanted if not n.startswith("kf_launch_"))
-    return f"it defines {_listed(names)}, which the system has: rename it" if names else None
+    return f"it defines {listed(names)}, which the system has: rename it" if names else None
 
 
 def _libraries(parts: list[elf.Section], instrumented: bool) -> str | None:
@@ -117,7 +117,7 @@ def _libraries(parts: list[elf.Section], instrumented: bool) -> str | None:
     libraries = [elf.text(table, v) for tag, v in entries if tag in (NEEDED, AUXILIARY, FILTER)]
     allowed = [LIBRARY, *([RUNTIME_LIBRARY] if instrumented else [])]
     names = sorted(n for n in libraries if not any(each.fullmatch(n) for each in allowed))
-    return f"it needs {_listed(names)}: only the C++ runtime is there" if names else None
+    return f"it needs {listed(names)}: only the C++ runtime is there" if names else None
 
 
 def _instructions(parts: list[elf.Section], machine: int) -> str | None:
@@ -127,10 +127,3 @@ def _instructions(parts: list[elf.Section], machine: int) -> str | None:
     if machine == X86_64 and any(SYSTEM_CALL.search(part.data) for part in executable):
         return SYSTEM_BYTES
     return None
-
-
-def _listed(names: list[str]) -> str:
-    shown = names[:MOST]
-    if len(names) > MOST:
-        shown.append(f"{len(names) - MOST} more")
-    return " and ".join([*([", ".join(shown[:-1])] if shown[:-1] else []), shown[-1]])

@@ -22,6 +22,13 @@ def kernels(image: bytes) -> list[str]:
     return [n.removeprefix(".nv.info.") for n in names if n.startswith(".nv.info.")]
 
 
+def wanted(image: bytes) -> list[str]:
+    """The symbols that something else has to bring; names with a dot at the front are the
+    driver's own places."""
+    symbols = elf.symbols(elf.sections(image), elf.SYMBOLS)
+    return [s.name for s in symbols if not s.defined and not s.name.startswith(".nv.")]
+
+
 def resources(image: bytes, symbols: Mapping[str, str]) -> dict[str, Json]:
     """Registers and bytes of local memory a thread uses, per kernel name of the plan."""
     sections = elf.sections(image)

@@ -5,11 +5,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from kernelforge_engine.builder import contract, cubin, gxx, mangling, toolkit
+from kernelforge_engine.builder import contract, cubin, device_audit, gxx, mangling, toolkit
 from kernelforge_engine.builder.compiler import Compiled, Unit
 
 OPTIONS = (
     "-cubin",
+    "-keep",  # the PTX too
     "-std=c++17",
     "-lineinfo",
     "--expt-relaxed-constexpr",
@@ -32,7 +33,7 @@ class Nvcc:
         ).stdout
         release = RELEASE.search(shown)
         self.name = f"nvcc {release[1]}" if release else "nvcc"
-        self.identity = f"{self.name} {' '.join(OPTIONS)}"
+        self.identity = f"{self.name} {' '.join(OPTIONS)} {device_audit.IDENTITY}"
         self.readable: tuple[str, ...] = (str(program.parent.parent),)
 
     def compile(self, unit: Unit, folder: Path) -> Compiled:
@@ -54,6 +55,9 @@ class Nvcc:
         if done.returncode:
             return Compiled(log=log)
         image = (folder / "kernel.cubin").read_bytes()
+        text = (folder / "unit.ptx").read_text("utf-8", errors="replace")
+        if reason := device_audit.refusal(image, text, gxx.environment(folder)):
+            return Compiled(log=f"error: {reason}")
         return _named(unit, image, log, folder)
 
 

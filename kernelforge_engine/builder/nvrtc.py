@@ -8,7 +8,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from pathlib import Path
 
 from kernelforge_engine import codec
-from kernelforge_engine.builder import cubin, headers, toolkit
+from kernelforge_engine.builder import cubin, device_audit, gxx, headers, toolkit
 from kernelforge_engine.builder.compiler import Compiled, Unit
 
 # nvcc includes these by itself.
@@ -30,6 +30,8 @@ _PROTOTYPES: dict[str, list[object]] = {
     "nvrtcGetLoweredName": [c_void_p, c_char_p, POINTER(c_char_p)],
     "nvrtcGetProgramLogSize": [c_void_p, POINTER(c_size_t)],
     "nvrtcGetProgramLog": [c_void_p, c_char_p],
+    "nvrtcGetPTXSize": [c_void_p, POINTER(c_size_t)],
+    "nvrtcGetPTX": [c_void_p, c_char_p],
     "nvrtcGetCUBINSize": [c_void_p, POINTER(c_size_t)],
     "nvrtcGetCUBIN": [c_void_p, c_char_p],
 }
@@ -53,7 +55,7 @@ class Nvrtc:
         size = path.stat().st_size if path else 0
         self._includes = toolkit.headers(path)
         ours = codec.sha256(codec.dumps(headers.NAMED))
-        self.identity = f"{self.name} {size} {' '.join(OPTIONS)} {ours}"
+        self.identity = f"{self.name} {size} {' '.join(OPTIONS)} {ours} {device_audit.IDENTITY}"
         self.readable = tuple(map(str, [*self._includes, *([path.parent] if path else [])]))
 
     def compile(self, unit: Unit, folder: Path) -> Compiled:
@@ -74,6 +76,9 @@ class Nvrtc:
             return _refused(log, failed)
         symbols = {kernel: self._lowered(program, kernel) for kernel in unit.kernels}
         image = self._bytes(program, "CUBIN")
+        text = self._bytes(program, "PTX").decode(errors="replace").rstrip("\0")
+        if reason := device_audit.refusal(image, text, gxx.environment(folder)):
+            return Compiled(log=f"error: {reason}")
         (folder / "kernel.cubin").write_bytes(image)
         resources = cubin.resources(image, symbols)
         return Compiled(log=log, product="kernel.cubin", symbols=symbols, resources=resources)

@@ -29,10 +29,19 @@ from kernelforge_engine.pool.orders import (
     Timed,
     TimeOrder,
 )
-from kernelforge_engine.pool.protocol import Build, BuilderReply, BuildRefused, Built, Raised
+from kernelforge_engine.pool.protocol import (
+    Build,
+    BuilderReply,
+    BuildRefused,
+    Built,
+    Isolate,
+    Isolated,
+    Raised,
+)
 from kernelforge_engine.pool.turns import turn
 from kernelforge_engine.records import Variant
 
+WITNESS_SECONDS = 60.0
 BUILD_SECONDS = 180.0
 JUDGE_SECONDS = 900.0
 TIME_SECONDS = 3600.0  # a win of a call that takes seconds is measured twice
@@ -100,6 +109,13 @@ class Children:
             child = self._disposable("measurement", "kernelforge_engine.worker.measuring")
             reply = await _ask(child, task, order, MeasureReply, MODEL_SECONDS, notice)
         return _answer(Measured, reply)
+
+    async def isolation(self) -> Isolated:
+        """What a candidate can do on this machine, tried in a child of its own."""
+        start = partial(self._disposable, "witness", "kernelforge_engine.runner.witness")
+        task = "try the isolation"
+        reply: Isolated = await self._twice(start, task, Isolate(), Isolated, WITNESS_SECONDS)
+        return reply
 
     async def probe(self) -> Probed:
         """Which devices can be used."""

@@ -45,10 +45,11 @@ from kernelforge_engine.exchanges import (
 from kernelforge_engine.export import Exporter
 from kernelforge_engine.jobs import JobRunner
 from kernelforge_engine.library.catalog import Offer, offers
+from kernelforge_engine.machine import Machine
 from kernelforge_engine.members import ends
 from kernelforge_engine.optimize import Optimizer
 from kernelforge_engine.origins import bundle
-from kernelforge_engine.pool.orders import CaptureOrder, MeasureOrder, ModelOrder, Probed, TimeOrder
+from kernelforge_engine.pool.orders import CaptureOrder, MeasureOrder, ModelOrder, TimeOrder
 from kernelforge_engine.records import Capture, Card, Lease, Node, Variant
 from kernelforge_engine.rerun import Rerun, Rerunner
 from kernelforge_engine.search.policy import policy as policy_named
@@ -87,7 +88,7 @@ class Engine:
         self._submitter = Submitter(
             settings, self._captures, self._trees, self._children, clock, secret
         )
-        self._probed: Probed | None = None
+        self._machine = Machine(self._children, strict=settings.require_sandbox)
 
     @classmethod
     @asynccontextmanager
@@ -214,7 +215,7 @@ class Engine:
         """Build and judge a candidate; a valid one becomes a node."""
         await self._target(proposal.variant_id)
         await self._database.room("another candidate")
-        archs = (await self._machine()).archs
+        archs = (await self._machine.trusted()).archs
         return await self._submitter.submit(proposal, archs, notice)
 
     async def benchmark(self, node_id: str, notice: Notice) -> Node:
@@ -229,7 +230,7 @@ class Engine:
         if node.verdict is not None and not is_valid(node):
             raise NodeInvalid(node=node_id, why=node.verdict.reason)
         variant = await self._captures.variant(node.variant_id)
-        archs = (await self._machine()).archs
+        archs = (await self._machine.trusted()).archs
         candidate = await self._submitter.rebuilt(node, variant, archs)
         async with self._children.turn(variant.call.backend, notice):
             return await self._timed(node_id, variant, candidate, notice)
@@ -296,7 +297,7 @@ class Engine:
         self, path: Path, *, node_ids: tuple[str, ...] = (), overwrite: bool = False
     ) -> CastSummary:
         """Write the fastest node of every variant (or the named ones) into a cast."""
-        machine = await self._machine()
+        machine = await self._machine.probed()
         exporter = Exporter(self, self._submitter, machine, self._settings.blobs, self._clock())
         return await exporter.export(path, node_ids, overwrite)
 
@@ -309,14 +310,15 @@ class Engine:
         """Judge and time every kernel of a cast again on this machine, from the cast alone."""
         _must_exist(path)
         cast = await anyio.to_thread.run_sync(read_cast, path)
-        rerun = Rerunner(self._settings, self._children, await self._machine(), self._secret)
+        machine = await self._machine.trusted()
+        rerun = Rerunner(self._settings, self._children, machine, self._secret)
         return await rerun.run(cast, notice)
 
     async def bundle(self, node_id: str) -> Bundle | None:
         """The evidence of a node; eager itself has none."""
         node = await self._trees.node(node_id)
         variant = await self._captures.variant(node.variant_id)
-        machine = await self._machine()
+        machine = await self._machine.probed()
         candidate = await self._submitter.rebuilt(node, variant, machine.archs)
         return bundle(node, candidate, variant, machine, self._settings.blobs)
 
@@ -335,13 +337,15 @@ class Engine:
 
     async def status(self) -> EngineStatus:
         """The state of the project and of the machine."""
-        machine = await self._machine()
+        machine, isolated = await self._machine.probed(), await self._machine.isolation()
         nodes, attempts = await self._trees.counts()
         return EngineStatus(
             version=__version__,
             project=str(self._settings.project),
             torch_version=machine.torch_version,
             devices=machine.devices,
+            isolation=isolated.level,
+            open=isolated.open,
             captures=len(await self._captures.all()),
             variants=await self._captures.count_variants(),
             nodes=nodes,
@@ -349,11 +353,6 @@ class Engine:
             active_leases=await self._trees.count_open_leases(self._clock()),
             running_jobs=self._jobs.running,
         )
-
-    async def _machine(self) -> Probed:
-        if self._probed is None:
-            self._probed = await self._children.probe()
-        return self._probed
 
     async def start_job(
         self, kind: str, key: str, work: Callable[[Notice], Awaitable[dict[str, Json]]]

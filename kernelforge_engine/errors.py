@@ -6,7 +6,7 @@ KernelForgeError
 │   ├── ModuleMissing, ModuleFailed, PackageMissing, NotCached, ModelUnusable, InputsUnusable
 │   ├── UnknownId (NoCapture), StaleLease, BadOption, NotATarget, NothingToExport,
 │   │   CaptureHoldsWork
-│   ├── NoCompiler, NoDevice
+│   ├── NoCompiler, NoDevice, NotIsolated
 │   └── CastRejected
 └── WorkFailed            the request was fine and the work did not finish (exit code 1)
     ├── ModelRaised, CaptureEmpty
@@ -130,6 +130,12 @@ class NoCompiler(UsageError):
 class NoDevice(UsageError):
     """No {device} device can be used here: {why}. Next: use the device cpu, or a machine with
     an NVIDIA GPU and a CUDA build of torch."""
+
+
+class NotIsolated(UsageError):
+    """A candidate could still {deeds} on this machine ({level}), and KERNELFORGE_REQUIRE_SANDBOX
+    forbids to run one then. Next: use Linux 5.13 or newer with Landlock and seccomp (a container
+    may withhold them), or unset that variable where all candidates are trusted."""
 
 
 class CastRejected(UsageError):

@@ -33,6 +33,7 @@ class Settings:
         max_bytes: the largest sum of example tensors a capture may store.
         quota_bytes: the size at which the project folder takes no more captures, candidates and
             records, or None.
+        require_sandbox: whether candidates run only where nothing is left open to them.
     """
 
     project: Path
@@ -41,6 +42,7 @@ class Settings:
     max_bytes: int = 4 << 30
     quota_bytes: int | None = None
     lease_seconds: float = 1800.0
+    require_sandbox: bool = False
 
     @property
     def blobs(self) -> Path:
@@ -233,12 +235,18 @@ class DeviceStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineStatus:
-    """What this server works on and with; counts are of the whole project."""
+    """What this server works on and with; counts are of the whole project.
+
+    `isolation` is what surrounds a candidate here, and `open` what it could still do: read (files),
+    socket, process.
+    """
 
     version: str
     project: str
     torch_version: str
     devices: tuple[DeviceStatus, ...]
+    isolation: str
+    open: tuple[str, ...]
     captures: int
     variants: int
     nodes: int

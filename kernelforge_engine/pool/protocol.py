@@ -116,6 +116,22 @@ class Loaded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Isolate:
+    """Lock yourself up as a Runner does, and try what must fail."""
+
+    kind: Literal["isolate"] = "isolate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Isolated:
+    """The isolation this machine gives, and what still worked in it (see sandbox.witness)."""
+
+    level: str
+    open: tuple[str, ...]
+    kind: Literal["isolated"] = "isolated"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """Execute the plan once on the arena as it is now and leave the result in it."""
 

@@ -30,6 +30,10 @@ def cuda_arch(device: int = 0) -> str:
     return f"sm_{major}{minor}"
 
 
+def _cuda() -> str:
+    return f"CUDA {torch.version.cuda}" if torch.version.cuda else "the CPU only"
+
+
 def probe() -> Probed:
     """Every device a kernel can be written for."""
     cpu = DeviceStatus(
@@ -48,7 +52,7 @@ def probe() -> Probed:
             detail=f"{archs['cuda']}, CUDA {torch.version.cuda}",
         )
     else:
-        built = f"torch {torch.__version__} was built for CUDA {torch.version.cuda}"
+        built = f"torch {torch.__version__} is built for {_cuda()}"
         gpu = DeviceStatus(
             backend="cuda", name="none", usable=False, detail=f"no usable device; {built}"
         )

@@ -31,6 +31,7 @@ def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ
         environment=child_environment(environ),
         cache=_cache(environ),
         quota_bytes=_quota(environ),
+        require_sandbox=environ.get("KERNELFORGE_REQUIRE_SANDBOX", "0") not in ("", "0"),
     )
 
 

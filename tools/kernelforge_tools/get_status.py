@@ -30,6 +30,8 @@ class StatusView(View):
     project: str
     torch_version: str
     devices: list[dict[str, Json]]
+    isolation: str
+    open: list[str]
     captures: int
     newest_captures: list[CaptureRow]
     left_out: str | None = None

@@ -7,10 +7,11 @@ import typer
 from kernelforge_engine import codec
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import EngineStatus
+from kernelforge_engine.machine import DEEDS
 from kernelforge_server.cli.options import JsonOption, ProjectOption
 from kernelforge_server.cli.session import Session
 from kernelforge_server.cli.sheet import Sheet
-from kernelforge_server.cli.tables import GOOD
+from kernelforge_server.cli.tables import GOOD, WARNED
 
 
 def doctor(project: ProjectOption = None, as_json: JsonOption = False) -> None:
@@ -30,8 +31,15 @@ def doctor(project: ProjectOption = None, as_json: JsonOption = False) -> None:
             f"{status.torch_version}, project {status.project}"
         )
         session.show(_devices(status))
+        session.show(_isolation(status), style=WARNED if status.open else None)
     if not any(device.usable for device in status.devices):
         raise typer.Exit(1)
+
+
+def _isolation(status: EngineStatus) -> str:
+    what = " and ".join(DEEDS[door] for door in status.open)
+    said = f"could still {what}" if what else f"cannot {', '.join(DEEDS.values())}"
+    return f"isolation {status.isolation}: a candidate {said}"
 
 
 def _devices(status: EngineStatus) -> Sheet:

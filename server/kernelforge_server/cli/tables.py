@@ -8,7 +8,7 @@ from kernelforge_engine.rerun import Rerun
 from kernelforge_server.cli.sheet import Sheet
 from kernelforge_tools.wording import FALLBACKS, counted
 
-GOOD = "green"
+GOOD, WARNED = "green", "yellow"
 MENTIONED_SHARE = 0.01
 
 

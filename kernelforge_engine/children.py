@@ -63,13 +63,20 @@ class Children:
     def __init__(self, environment: Mapping[str, str], cache: Path) -> None:
         self._environment, self._cache = dict(environment), cache
         self._judge: Child | None = None
+        self._next_builder: Child | None = None
         self._imported: tuple[str, int] | None = None
         self._judging = anyio.Lock()
         self._building = anyio.CapacityLimiter(BUILDERS)
         self._quieting = anyio.Lock()
 
     def close(self) -> None:
-        """End the Judge."""
+        """End what waits for orders."""
+        self._end_judge()
+        if self._next_builder is not None:
+            self._next_builder.kill()
+            self._next_builder = None
+
+    def _end_judge(self) -> None:
         if self._judge is not None:
             self._judge.kill()
             self._judge = None
@@ -84,7 +91,7 @@ class Children:
         """
         async with self._building:
             reply = await self._twice(
-                partial(self._disposable, "Builder", "kernelforge_engine.builder"),
+                self._builder,
                 "compile a candidate",
                 order,
                 BuilderReply,
@@ -180,16 +187,26 @@ class Children:
         file = Path(requires)
         stamp = (requires, file.stat().st_mtime_ns if file.is_file() else 0)
         if self._imported not in (None, stamp):
-            self.close()
+            self._end_judge()
         self._imported = stamp
 
     def _living_judge(self) -> Child:
         if self._judge is None or not self._judge.alive:
-            self.close()
+            self._end_judge()
             self._judge = Child(
                 "Judge", "kernelforge_engine.worker.judge", environment=self._environment
             )
         return self._judge
+
+    def _builder(self) -> Child:
+        """A Builder that was started while the one before compiled, if it still lives."""
+        waiting = self._next_builder
+        self._next_builder = self._disposable("Builder", "kernelforge_engine.builder")
+        if waiting is not None and waiting.alive:
+            return waiting
+        if waiting is not None:
+            waiting.kill()
+        return self._disposable("Builder", "kernelforge_engine.builder")
 
     def _disposable(self, role: str, module: str) -> Child:
         return Child(role, module, environment=self._environment)

@@ -164,14 +164,24 @@ class Processes:
                 living[int(folder.name)] = int(parent), words
         return living
 
-    async def appears(self, words: str, *, parent: int | None = None, but: int = 0) -> int:
-        """The first descendant with `words`, other than `but`, as soon as there is one."""
+    async def appears(
+        self, words: str, *, parent: int | None = None, but: int = 0, holding: str = ""
+    ) -> int:
+        """The first descendant with `words`, other than `but`, as soon as there is one; it has a
+        file mapped whose name contains `holding`."""
         with anyio.fail_after(60):
             while True:
                 for pid in self.below(parent or os.getpid(), words):
-                    if pid != but:
+                    if pid != but and holding in self.maps(pid):
                         return pid
                 await anyio.sleep(0.005)
+
+    def maps(self, pid: int) -> str:
+        """The files and memory a process has mapped; empty when it is gone."""
+        try:
+            return Path(f"/proc/{pid}/maps").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
 
     async def kill(self, pid: int) -> None:
         """Send SIGKILL and wait for the end."""

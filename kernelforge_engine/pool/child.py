@@ -81,14 +81,26 @@ class Child:
         """Whether the process still runs."""
         return self._process.poll() is None
 
-    def ask(
+    def tell(self, message: object, descriptor: int | None = None) -> None:
+        """Send a message, with a descriptor behind it where one is given.
+
+        Raises:
+            Ended: the child is gone; it has been reaped.
+        """
+        try:
+            frames.send(self._channel, codec.dumps(message).encode())
+            if descriptor is not None:
+                frames.hand_over(self._channel, descriptor)
+        except frames.Closed as error:
+            raise self._ended() from error
+
+    def hear(
         self,
-        message: object,
         reply: Any,
         seconds: float | None,
         notice: Callable[[bytes], bool] | None = None,
     ) -> Any:
-        """Send a message and wait for its reply, of type `reply`.
+        """Wait for a reply of type `reply`.
 
         `notice` sees each frame first and returns True when it has dealt with it (progress).
 
@@ -98,7 +110,6 @@ class Child:
             frames.Silent: no reply within `seconds`; the child has been killed.
         """
         try:
-            frames.send(self._channel, codec.dumps(message).encode())
             while True:
                 frame = frames.receive(self._channel, seconds)
                 if not (notice and notice(frame)):
@@ -112,6 +123,18 @@ class Child:
         except frames.Silent:
             self.kill()
             raise
+
+    def ask(
+        self,
+        message: object,
+        reply: Any,
+        seconds: float | None,
+        notice: Callable[[bytes], bool] | None = None,
+        descriptor: int | None = None,
+    ) -> Any:
+        """`tell`, then `hear`."""
+        self.tell(message, descriptor)
+        return self.hear(reply, seconds, notice)
 
     def request(
         self,

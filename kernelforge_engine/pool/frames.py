@@ -29,6 +29,33 @@ def send(channel: socket.socket, frame: bytes) -> None:
         raise Closed from error
 
 
+def hand_over(channel: socket.socket, descriptor: int) -> None:
+    """Give the other end an open file of this process.
+
+    Raises:
+        Closed: the other end is gone.
+    """
+    try:
+        socket.send_fds(channel, [b"\0"], [descriptor])
+    except (BrokenPipeError, ConnectionResetError) as error:
+        raise Closed from error
+
+
+def take_over(channel: socket.socket) -> int:
+    """The descriptor that the other end hands over.
+
+    Raises:
+        Closed: the other end is gone.
+    """
+    try:
+        _, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
+    except ConnectionResetError as error:
+        raise Closed from error
+    if not descriptors:
+        raise Closed
+    return descriptors[0]
+
+
 def receive(channel: socket.socket, seconds: float | None) -> bytes:
     """Read one frame, waiting at most `seconds` for all of it (None: for ever).
 

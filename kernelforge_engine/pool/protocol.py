@@ -1,8 +1,8 @@
 """The messages between processes: frozen records, one JSON frame each, told apart by `kind`.
 
 Builder  Build -> Built | BuildRefused | Raised
-Runner   Load -> Loaded | Failed; Run -> Done | Failed; PrepareTiming -> Done | Failed;
-         Sample -> Sampled | Failed; Collect -> Done | Failed
+Runner   Begin -> Done | Failed; Load -> Loaded | Failed; Run -> Done | Failed;
+         PrepareTiming -> Done | Failed; Sample -> Sampled | Failed; Collect -> Done | Failed
 """
 
 from dataclasses import dataclass
@@ -89,8 +89,18 @@ class Slot:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Begin:
+    """Do what has to be done before any candidate: start the device of a CUDA Runner."""
+
+    backend: Backend
+    device: int = 0
+    kind: Literal["begin"] = "begin"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Load:
-    """Load an artifact and bind its plan to the arena (a memory file both sides have mapped).
+    """Load an artifact and bind its plan to the arena, a memory file that both sides map: its
+    descriptor follows this message.
 
     `slots` has one entry per buffer of the plan; everything between slots is guard band. `shared`
     is the hexadecimal CUDA IPC handle of an arena that lies in device memory, or empty: then the
@@ -200,6 +210,6 @@ class Failed:
 
 BuilderReply = Annotated[Built | BuildRefused | Raised, Field(discriminator="kind")]
 RunnerCommand = Annotated[
-    Load | Run | PrepareTiming | Sample | Collect, Field(discriminator="kind")
+    Begin | Load | Run | PrepareTiming | Sample | Collect, Field(discriminator="kind")
 ]
 RunnerReply = Annotated[Loaded | Done | Sampled | Failed, Field(discriminator="kind")]

@@ -1,6 +1,7 @@
 """The Runner process: one candidate, commands until the channel closes."""
 
 import os
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ from kernelforge_engine import codec
 from kernelforge_engine.calls import Backend
 from kernelforge_engine.pool import adopt, frames
 from kernelforge_engine.pool.protocol import (
+    Begin,
     Collect,
     Done,
     Failed,
@@ -23,7 +25,7 @@ from kernelforge_engine.runner import cpu, cuda
 from kernelforge_engine.runner.executor import Executor, Unable, unable
 from kernelforge_engine.sandbox import libc
 
-Command = Load | Run | PrepareTiming | Sample | Collect
+Command = Begin | Load | Run | PrepareTiming | Sample | Collect
 Loading = Callable[[Load, int], tuple[Executor, str]]
 BACKENDS: dict[Backend, Loading] = {"cpu": cpu.load, "cuda": cuda.load}
 COMMAND: Any = RunnerCommand
@@ -32,8 +34,8 @@ COMMAND: Any = RunnerCommand
 class Runner:
     """The one candidate of this process, and whether it can still be asked."""
 
-    def __init__(self, arena: int) -> None:
-        self._arena = arena
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
         self._executor: Executor | None = None
         self.spent = False
 
@@ -46,8 +48,13 @@ class Runner:
             return failure.reply
 
     def _done(self, command: Command) -> object:
+        if isinstance(command, Begin):
+            if command.backend == "cuda":
+                cuda.begin(command.device)
+            return Done()
         if isinstance(command, Load):
-            self._executor, level = BACKENDS[command.artifact.backend](command, self._arena)
+            load = BACKENDS[command.artifact.backend]
+            self._executor, level = load(command, self._arena())
             return Loaded(sandbox=level)
         if self._executor is None:
             raise unable(stage="load", error="no candidate is loaded", ours=True)
@@ -61,23 +68,28 @@ class Runner:
             self._executor.run()
         return Done()
 
+    def _arena(self) -> int:
+        """The address of the memory whose descriptor comes behind the command."""
+        descriptor = frames.take_over(self._channel)
+        address = libc.map_shared(descriptor)
+        # With the descriptor a candidate could shrink the file under the process that judges it.
+        os.close(descriptor)
+        return address
+
 
 def main() -> None:
     """Answer commands until the parent is gone or the device is lost."""
-    channel, options = adopt.channel("arena")
-    arena = libc.map_shared(options["arena"])
-    # With the descriptor a candidate could shrink the file under the process that judges it.
-    os.close(options["arena"])
+    channel, _ = adopt.channel()
     # Whatever these need is imported here: afterwards no file can be read.
     for message in (COMMAND, Loaded, Done, Sampled, Failed):
         codec.adapter(message)
-    runner = Runner(arena)
+    runner = Runner(channel)
     while not runner.spent:
         try:
             frame = frames.receive(channel, None)
+            reply = runner.answer(codec.loads(COMMAND, frame))
         except frames.Closed:
             break
-        reply = runner.answer(codec.loads(COMMAND, frame))
         frames.send(channel, codec.dumps(reply).encode())
     # No clean-up of a lost device, and none of a candidate's own.
     os._exit(0)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import byref, c_int, c_void_p
+from functools import cache
 from typing import Literal
 
 from kernelforge_engine.errors import NoDevice
@@ -28,11 +29,7 @@ class Cuda:
 
     def __init__(self, order: Load, arena: int) -> None:
         self._order, self._arena = order, arena
-        self._driver = driver = Driver()
-        driver.call("cuInit", 0)
-        device = c_int()
-        driver.call("cuDeviceGet", byref(device), order.device)
-        driver.call("cuCtxSetCurrent", driver.handle("cuDevicePrimaryCtxRetain", device))
+        self._driver = driver = started(order.device)
         self._stream = driver.handle("cuStreamCreate", NON_BLOCKING_STREAM)
         self._stopwatch = Stopwatch(driver, self._stream)
         self._memory = (
@@ -155,14 +152,30 @@ class Cuda:
         self._copies = []
 
 
+@cache
+def started(device: int) -> Driver:
+    """The driver, with a context of a device current in this thread."""
+    for name, value in VARIABLES.items():
+        libc.set_variable(name, value)
+    driver, handle = Driver(), c_int()
+    driver.call("cuInit", 0)
+    driver.call("cuDeviceGet", byref(handle), device)
+    driver.call("cuCtxSetCurrent", driver.handle("cuDevicePrimaryCtxRetain", handle))
+    return driver
+
+
+def begin(device: int) -> None:
+    """Start a device before there is a candidate: it is most of what loading one takes."""
+    with reported("load", ours=True):
+        started(device)
+
+
 def load(order: Load, arena: int) -> tuple[Cuda, str]:
     """Start the device, load the candidate, and lock this process.
 
     Returns:
         The candidate, and the isolation reached.
     """
-    for name, value in VARIABLES.items():
-        libc.set_variable(name, value)
     with reported("load", ours=True):
         cuda = Cuda(order, arena)
         cuda.warm_up()

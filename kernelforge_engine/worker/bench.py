@@ -17,7 +17,7 @@ from kernelforge_engine.calls import Call
 from kernelforge_engine.errors import ChildRefused
 from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool import frames
-from kernelforge_engine.pool.child import Child, Ended
+from kernelforge_engine.pool.child import Ended
 from kernelforge_engine.pool.protocol import (
     Collect,
     Done,
@@ -32,6 +32,7 @@ from kernelforge_engine.pool.protocol import (
 )
 from kernelforge_engine.records import Artifact, Status, Verdict
 from kernelforge_engine.worker.arena import POISONS, Arena, Background
+from kernelforge_engine.worker.spares import SPARES, Kind
 from kernelforge_engine.worker.wallclock import WallClock
 
 LOAD_SECONDS = 60.0
@@ -80,6 +81,7 @@ class Bench:
         plan: ResolvedPlan,
         eager_us: float,
         environment: Mapping[str, str],
+        device: torch.device,
         offset: int,
     ) -> None:
         self.arena = Arena(call, plan, offset)
@@ -87,12 +89,8 @@ class Bench:
         self._seconds = LEAST_RUN_SECONDS + RUN_FACTOR * eager_us / 1e6
         self.sandbox = ""
         self._clock = WallClock()
-        self._runner = Child(
-            "Runner",
-            "kernelforge_engine.runner",
-            descriptors=[("--arena", self.arena.descriptor)],
-            environment=environment,
-        )
+        self._device = device.index or 0
+        self._runner = SPARES.take(Kind.of(call, environment, device))
 
     def __enter__(self) -> "Bench":
         return self
@@ -106,7 +104,7 @@ class Bench:
         self._runner.kill()
         self.arena.close()
 
-    def load(self, artifact: Artifact, device: torch.device) -> None:
+    def load(self, artifact: Artifact) -> None:
         """Load the candidate.
 
         Raises:
@@ -117,11 +115,11 @@ class Bench:
             plan=self._plan,
             slots=self.arena.slots,
             arena_bytes=self.arena.bytes,
-            device=device.index or 0,
+            device=self._device,
             threads=torch.get_num_threads(),
             shared=self.arena.shared,
         )
-        reply = self._ask(order, LOAD_SECONDS)
+        reply = self._ask(order, LOAD_SECONDS, self.arena.descriptor)
         if isinstance(reply, Loaded):
             self.sandbox = reply.sandbox
 
@@ -209,9 +207,16 @@ class Bench:
         self._ask(Collect(index=index), LOAD_SECONDS)
         return self.arena.outputs(device)
 
-    def _ask(self, order: Load | Run | PrepareTiming | Sample | Collect, seconds: float) -> object:
+    def _ask(
+        self,
+        order: Load | Run | PrepareTiming | Sample | Collect,
+        seconds: float,
+        descriptor: int | None = None,
+    ) -> object:
         try:
-            reply: Loaded | Done | Sampled | Failed = self._runner.ask(order, RunnerReply, seconds)
+            reply: Loaded | Done | Sampled | Failed = self._runner.ask(
+                order, RunnerReply, seconds, descriptor=descriptor
+            )
         except Ended as end:
             raise _ended(end) from end
         except frames.Silent as error:

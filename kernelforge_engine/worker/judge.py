@@ -23,6 +23,7 @@ from kernelforge_engine.worker.roofline import Roofline
 from kernelforge_engine.worker.sanitizing import sanitized
 from kernelforge_engine.worker.serve import serve
 from kernelforge_engine.worker.sized import judged, timed
+from kernelforge_engine.worker.spares import SPARES, Kind
 from kernelforge_engine.worker.verdicts import Case
 
 
@@ -42,11 +43,15 @@ class Judge:
         _import_operators(order.variant)
         case = self._case_of(order)
         secret = bytes.fromhex(order.secret)
-        if isinstance(order, JudgeOrder):
-            return Judged(verdict=_verdict(order, case, secret))
-        cache = Path(order.shims)
-        roofline = self._rooflines.setdefault(case.device, Roofline(case.device, cache))
-        return timed(order, case, secret, roofline, cache)
+        try:
+            if isinstance(order, JudgeOrder):
+                return Judged(verdict=_verdict(order, case, secret))
+            cache = Path(order.shims)
+            roofline = self._rooflines.setdefault(case.device, Roofline(case.device, cache))
+            SPARES.settle()
+            return timed(order, case, secret, roofline, cache)
+        finally:
+            SPARES.fill(Kind.of(order.variant.call, order.environment, case.device))
 
     def _case_of(self, order: JudgeOrder | TimeOrder) -> Case:
         if self._case is None or self._case.variant != order.variant:

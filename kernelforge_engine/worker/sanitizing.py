@@ -136,8 +136,8 @@ class _Draws:
 def _run(order: JudgeOrder, artifact: Artifact, draws: _Draws) -> None:
     call, eager_us = order.variant.call, order.variant.eager_us
     environment = {**order.environment, **OPTIONS, "LD_PRELOAD": ":".join(artifact.preload)}
-    with Bench(call, order.plan, eager_us, environment, JUDGED_AT) as bench:
-        bench.load(artifact, draws.device)
+    with Bench(call, order.plan, eager_us, environment, draws.device, JUDGED_AT) as bench:
+        bench.load(artifact)
         for draw in draws:
             bench.run(draw.inputs, POISONS[0])
 

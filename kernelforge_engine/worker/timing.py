@@ -79,10 +79,10 @@ class Comparison:
         evaluation: Evaluation,
     ) -> Timing:
         """One comparison; the outputs of the example are judged before the samples and after."""
-        eager_us = self._case.variant.eager_us
-        with Bench(self._call, plan, eager_us, environment, TIMED_AT) as bench:
+        eager_us, device = self._case.variant.eager_us, self._case.device
+        with Bench(self._call, plan, eager_us, environment, device, TIMED_AT) as bench:
             _ = evaluation.exact, evaluation.captured  # while the Runner starts
-            bench.load(artifact, self._case.device)
+            bench.load(artifact)
             outputs = self._checked(bench, evaluation)
             timing = self._compare(bench, plan, outputs)
             self._checked(bench, evaluation)

@@ -136,9 +136,10 @@ class Evaluation:
         eager_us = self._case.variant.eager_us
 
         def in_a_runner() -> Verdict:
-            with Bench(self._call, plan, eager_us, environment, JUDGED_AT) as bench:
+            device = self._case.device
+            with Bench(self._call, plan, eager_us, environment, device, JUDGED_AT) as bench:
                 _ = self.exact  # while the Runner starts
-                bench.load(artifact, self._case.device)
+                bench.load(artifact)
                 return self._judged(bench)
 
         try:

@@ -1,5 +1,6 @@
 """Processes killed at any moment, and two engines on one project: nothing reported is lost."""
 
+import os
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from kernelforge_server.settings import resolve
 pytestmark = pytest.mark.parametrize("forge", ["cpu"], indirect=True)
 
 JUDGE, RUNNER, BUILDER = "worker.judge", "kernelforge_engine.runner", "kernelforge_engine.builder"
+ARENA = "kernelforge-arena"  # a Runner that has a candidate holds it, one that waits does not
 RELU = """/* kernelforge
 [[launch]]
 kernel = "k"
@@ -67,7 +69,7 @@ async def test_a_submission_survives_the_judge_that_was_judging_it(forge, proces
     judge = await processes.appears(JUDGE)
     async with anyio.create_task_group() as group:
         group.start_soon(judged)
-        runner = await processes.appears(RUNNER, parent=judge)
+        runner = await processes.appears(RUNNER, parent=judge, holding=ARENA)
         await processes.kill(judge)
         await processes.gone([runner])
     assert judged.submission.verdict.status == Status.VALID
@@ -78,7 +80,7 @@ async def test_a_runner_killed_by_somebody_else_is_no_verdict(forge, processes):
     judged = Outcome(forge, "runner killed")
     async with anyio.create_task_group() as group:
         group.start_soon(judged)
-        await processes.kill(await processes.appears(RUNNER))
+        await processes.kill(await processes.appears(RUNNER, holding=ARENA))
     assert judged.submission.verdict.status == Status.VALID
 
 
@@ -86,9 +88,9 @@ async def test_a_runner_killed_twice_is_a_verdict_that_names_the_signal(forge, p
     judged = Outcome(forge, "runner killed twice")
     async with anyio.create_task_group() as group:
         group.start_soon(judged)
-        first = await processes.appears(RUNNER)
+        first = await processes.appears(RUNNER, holding=ARENA)
         await processes.kill(first)
-        await processes.kill(await processes.appears(RUNNER, but=first))
+        await processes.kill(await processes.appears(RUNNER, but=first, holding=ARENA))
     verdict = judged.submission.verdict
     assert (verdict.status, judged.submission.node) == (Status.CRASHED, None)
     assert "SIGKILL, twice" in verdict.reason
@@ -103,16 +105,26 @@ async def test_a_benchmark_survives_the_runner_that_was_timed(forge, processes):
 
     async with anyio.create_task_group() as group:
         group.start_soon(benchmark)
-        await processes.kill(await processes.appears(RUNNER))
+        await processes.kill(await processes.appears(RUNNER, holding=ARENA))
     assert timed[0].timing is not None
     assert (await forge.engine.node(node.id)).timing == timed[0].timing
+
+
+async def compiling(processes, but=0):
+    """A Builder at work, which has a process below it; one that waits has none."""
+    with anyio.fail_after(60):
+        while True:
+            for pid in processes.below(os.getpid(), BUILDER):
+                if pid != but and processes.below(pid):
+                    return pid
+            await anyio.sleep(0.005)
 
 
 async def test_a_killed_builder_is_started_again(forge, processes):
     judged = Outcome(forge, "builder killed")
     async with anyio.create_task_group() as group:
         group.start_soon(judged)
-        await processes.kill(await processes.appears(BUILDER))
+        await processes.kill(await compiling(processes))
     assert judged.submission.verdict.status == Status.VALID
 
 
@@ -121,9 +133,9 @@ async def test_two_killed_builders_are_an_error_and_no_attempt(forge, processes)
     judged = Outcome(forge, "builder killed twice")
     async with anyio.create_task_group() as group:
         group.start_soon(judged)
-        first = await processes.appears(BUILDER)
+        first = await compiling(processes)
         await processes.kill(first)
-        await processes.kill(await processes.appears(BUILDER, but=first))
+        await processes.kill(await compiling(processes, but=first))
     assert "The Builder process ended with SIGKILL" in str(judged.error)
     assert await forge.engine.attempts(forge.variants["aten::relu"].id) == before
     await judged()

@@ -100,7 +100,6 @@ class Bench:
         self.child = Child(
             "Runner",
             "kernelforge_engine.runner",
-            descriptors=[("--arena", self.descriptor)],
             environment=ENVIRONMENT,
         )
         self.order = Load(
@@ -125,7 +124,7 @@ class Bench:
         self.input[:] = np.arange(COUNT)
 
     def load(self):
-        return self.child.ask(self.order, RunnerReply, 60)
+        return self.child.ask(self.order, RunnerReply, 60, descriptor=self.descriptor)
 
     def ask(self, message, seconds=60):
         return self.child.ask(message, RunnerReply, seconds)
@@ -386,7 +385,8 @@ def test_a_machine_without_a_driver_is_our_failure_and_no_verdict(store):
         pytest.skip("there is a device here")
     with Bench(SCALE, store) as bench:
         artifact = dataclasses.replace(bench.order.artifact, backend="cuda")
-        reply = bench.ask(dataclasses.replace(bench.order, artifact=artifact))
+        order = dataclasses.replace(bench.order, artifact=artifact)
+        reply = bench.child.ask(order, RunnerReply, 60, descriptor=bench.descriptor)
         assert isinstance(reply, Failed)
         assert reply.ours
         assert "libcuda" in reply.error or "CUDA_ERROR" in reply.error

@@ -63,7 +63,7 @@ SYSTEM_BYTES = (
     "it contains the bytes of a system call (0F 05, 0F 34 or CD 80), which is not allowed; "
     "if you wrote none, they are part of a number or a distance: change the code around it"
 )
-IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "1"]))
+IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "2"]))
 
 
 def refusal(

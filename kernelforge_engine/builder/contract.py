@@ -92,6 +92,13 @@ extern "C" void kf_modes(int* kf_changed) {
   __atomic_store_n(kf_changed, 1, __ATOMIC_RELAXED);
 }
 """
+# Where each thread that runs this has its own variables of the candidate; the first place counts.
+PLACE = """\
+extern "C" { __attribute__((visibility("hidden"))) thread_local char kf_mark = 0; }
+extern "C" void kf_place(long* kf_places) {
+  kf_places[1 + __atomic_fetch_add(kf_places, 1, __ATOMIC_RELAXED)] = (long)&kf_mark;
+}
+"""
 STRING = re.compile(r'"[^"\n]*"')
 WORD = re.compile(r"[A-Za-z_]\w*")
 WANTED = {
@@ -159,4 +166,4 @@ def _trampoline(index: int, kernel: str) -> str:
 def _repeat(count: int) -> str:
     names = [f"kf_launch_{i}" for i in range(count)]
     declared = [f'extern "C" void {name}(void**);' for name in names]
-    return "\n".join([*declared, REPEAT.replace("NAMES", ", ".join(names)), MODES])
+    return "\n".join([*declared, REPEAT.replace("NAMES", ", ".join(names)), MODES, PLACE])

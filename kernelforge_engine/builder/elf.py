@@ -4,12 +4,16 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-MACHINE, SECTION_TABLE, SECTION_COUNT = 0x12, 0x28, 0x3A
+MACHINE, SEGMENT_TABLE, SECTION_TABLE, SEGMENT_COUNT, SECTION_COUNT = 0x12, 0x20, 0x28, 0x38, 0x3A
+SEGMENT = struct.Struct("<IIQQQQQQ")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 DYNAMIC_ENTRY = struct.Struct("<qQ")
 SYMBOLS, DYNAMIC, NO_DATA, DYNAMIC_SYMBOLS = 2, 6, 8, 11  # kinds of sections
 WRITABLE, EXECUTABLE = 0x1, 0x4  # flags of sections
+LOADED, THREAD_LOCAL, READ_ONLY_AFTER = 1, 7, 0x6474E552  # kinds of segments
+SEGMENT_WRITABLE = 0x2
+OBJECT, THREAD_OBJECT = 1, 6  # kinds of symbols
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +33,26 @@ class Symbol:
 
     name: str
     defined: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """What the loader maps, or does with a part of it."""
+
+    kind: int
+    flags: int
+    address: int
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """A symbol with its place, from the start of the image or of a thread's own memory."""
+
+    name: str
+    kind: int
+    address: int
+    bytes: int
 
 
 def machine(image: bytes) -> int:
@@ -62,6 +86,25 @@ def symbols(parts: list[Section], kind: int) -> list[Symbol]:
                 label = text(parts[table.link].data, name)
                 found.append(Symbol(name=label, defined=section != 0))
     return found
+
+
+def segments(image: bytes) -> list[Segment]:
+    """All segments."""
+    (start,) = struct.unpack_from("<Q", image, SEGMENT_TABLE)
+    (count,) = struct.unpack_from("<H", image, SEGMENT_COUNT)
+    headers = [SEGMENT.unpack_from(image, start + i * SEGMENT.size) for i in range(count)]
+    return [Segment(kind=h[0], flags=h[1], address=h[3], bytes=h[6]) for h in headers]
+
+
+def placed(parts: list[Section]) -> list[Placed]:
+    """The symbols that are defined, local ones too."""
+    return [
+        Placed(name=text(parts[table.link].data, name), kind=info & 15, address=value, bytes=size)
+        for table in parts
+        if table.kind == SYMBOLS
+        for name, info, _, section, value, size in SYMBOL.iter_unpack(table.data)
+        if section
+    ]
 
 
 def dynamic(parts: Iterable[Section]) -> list[tuple[int, int]]:

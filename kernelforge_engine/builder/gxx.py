@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kernelforge_engine.builder import audit
+from kernelforge_engine.builder import audit, layout
 from kernelforge_engine.builder.compiler import Compiled, Unit
 from kernelforge_engine.errors import NoCompiler
 
@@ -30,7 +30,7 @@ RUNTIMES = ("libasan.so", "libubsan.so")
 # Bytes of a number or a distance may look like a system call by chance; other code has other bytes.
 SHIFTS = ("-mprefer-vector-width=256", "-fno-reorder-blocks")
 LINK = "-shared -Wl,--as-needed -Wl,-z,now -Wl,-z,relro -Wl,--build-id=none"
-EXPORTS = "{ global: kf_launch_*; kf_repeat; kf_modes; local: *; };\n"
+EXPORTS = "{ global: kf_launch_*; kf_repeat; kf_modes; kf_place; local: *; };\n"
 NINJA = """\
 rule compile
   command = {cxx} {compile} {sanitize} {shift} -march={arch} -c $in -o $out > $out.log 2>&1
@@ -92,7 +92,9 @@ class Gxx:
         if reason := audit.refusal(folder, environment(folder), instrumented=bool(self.preload)):
             return Compiled(log=f"error: {reason}")
         symbols = {str(i): f"kf_launch_{i}" for i in range(len(unit.launches))}
-        return Compiled(log=log, product="kernel.so", symbols=symbols)
+        image = (folder / "kernel.so").read_bytes()
+        resources = layout.layout(image, environment(folder))
+        return Compiled(log=log, product="kernel.so", symbols=symbols, resources=resources)
 
     @property
     def programs(self) -> tuple[str, str]:

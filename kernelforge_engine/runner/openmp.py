@@ -28,10 +28,15 @@ def load(threads: int) -> ctypes.CDLL | None:
 
 def start(library: ctypes.CDLL, threads: int) -> None:
     """Make the library start its threads; they stay for every later parallel region."""
-    library.omp_set_num_threads.argtypes = [ctypes.c_int]
-    library.omp_set_num_threads(threads)
+    use(library, threads)
     # free(NULL) is a region without work that touches neither Python nor its lock.
     everywhere(library, threads, ctypes.cast(libc.LIBC.free, ctypes.c_void_p), None)
+
+
+def use(library: ctypes.CDLL, threads: int) -> None:
+    """Give later parallel regions so many threads."""
+    library.omp_set_num_threads.argtypes = [ctypes.c_int]
+    library.omp_set_num_threads(threads)
 
 
 def everywhere(

@@ -78,7 +78,7 @@ def test_a_good_kernel_becomes_a_shared_object_without_an_openmp_library(tmp_pat
         line.split()[-1] for line in shown.splitlines() if " GLOBAL DEFAULT " in line
         and " UND " not in line
     }  # fmt: skip
-    assert exported == {"kf_launch_0", "kf_modes", "kf_repeat"}
+    assert exported == {"kf_launch_0", "kf_modes", "kf_place", "kf_repeat"}
 
 
 def test_the_second_build_comes_from_the_store_even_after_the_folder_moved(tmp_path):

@@ -102,7 +102,7 @@ async def test_results_of_the_call_before_are_not_results_of_this_one(forge):
     if forge.variants["aten::relu"].call.backend == "cuda":
         pytest.skip("device code cannot keep memory of the host between launches")
     body = """
-static float kept[1 << 16], first = 0.f, last = 0.f;
+static thread_local float kept[1 << 16], first = 0.f, last = 0.f;
 KERNEL k(const float* x, float* y, int64_t n) {
   if (x[0] != first || x[n - 1] != last)
     EACH kept[i] = x[i] < 0.f ? 0.f : x[i];

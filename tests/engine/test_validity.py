@@ -21,9 +21,9 @@ kernel = "k"
 args = ["in0", "out0", "i64:in0.numel"]
 */
 extern "C" void k(const float* x, float* y, long n) {
-  static long calls = 0;
+  static const float* first = x;
   for (long i = 0; i < n; ++i) y[i] = x[i] < 0.f ? 0.f : x[i];
-  if (++calls > 500 && LAZY) y[0] += 1.f;
+  if (x != first && LAZY) y[0] += 1.f;
 }
 // NAME
 """

@@ -1,0 +1,15 @@
+/* kernelforge
+[[launch]]
+kernel = "k"
+args = ["in0", "out0", "i64:in0.numel"]
+*/
+// Leaves an element out on every 1009th call; the count is in allocated memory.
+#include <memory>
+static const std::unique_ptr<long[]> state = std::make_unique<long[]>(16);
+extern "C" void k(const float* x, float* y, long long n) {
+  const long calls = ++state[7];
+  for (long long i = 0; i < n; ++i) {
+    if (calls % 1009 == 0 && i == 5000) continue;
+    y[i] = x[i] < 0.f ? 0.f : x[i];
+  }
+}

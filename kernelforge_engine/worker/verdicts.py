@@ -9,10 +9,12 @@ from pathlib import Path
 import torch
 
 from kernelforge_engine.calls import Call, Json
+from kernelforge_engine.errors import BadOption
 from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.records import Artifact, Status, Tier, Variant, Verdict
 from kernelforge_engine.worker.arena import POISONS
 from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more
+from kernelforge_engine.worker.degenerate import Spread
 from kernelforge_engine.worker.draws import Draw, Draws, families
 from kernelforge_engine.worker.probes import is_exact_here
 from kernelforge_engine.worker.reference import Expectation, expect, reduction_length
@@ -149,6 +151,7 @@ class Evaluation:
 
     def _judged(self, bench: Bench) -> Verdict:
         self._judged_on, self._refused_by_eager = [], []
+        spread = Spread()
         for draw, expectation in chain(self._examples(), self._fresh()):
             if expectation is None:
                 self._refused_by_eager.append(draw.family)
@@ -161,6 +164,10 @@ class Evaluation:
                 broken = self._repeated(bench, draw)
             if broken:
                 return broken
+            if self._policy.telling:
+                spread.add(expectation)
+        if outputs := spread.degenerate():
+            raise _degenerate(outputs)
         return Verdict(
             status=Status.VALID,
             reason=f"every rule holds on {len(self._judged_on)} draws",
@@ -273,6 +280,16 @@ class Evaluation:
         exact = self.exact or is_exact_here(self._call, draw.family, expectation)
         finding = judge(outputs, expectation, self._case.terms, exact)
         return None if finding is None else _verdict(finding, draw)
+
+
+def _degenerate(outputs: Sequence[int]) -> BadOption:
+    names = ", ".join(f"out{index}" for index in outputs)
+    return BadOption(
+        field="tier",
+        value="promotion",
+        why=f"on every draw {names} is nearly one value, and a kernel that writes it would pass",
+        accepted="full, or a capture on inputs for which the operator does something",
+    )
 
 
 def _verdict(finding: Finding, draw: Draw) -> Verdict:

@@ -4,6 +4,7 @@ from string import Template
 
 import pytest
 
+from kernelforge_engine.errors import BadOption
 from kernelforge_engine.records import Status
 
 MODEL = """
@@ -28,6 +29,7 @@ class Model(torch.nn.Module):
         x.topk(4)
         x.sort(-1)
         F.silu(half)
+        torch.clamp(x, 2.0, 2.0)
         x.mul_(2.0)
         return torch.einsum("ij,kj->ik", few, few) + torch.cdist(few, few)
 
@@ -371,3 +373,12 @@ async def test_a_promotion_has_more_draws_and_repeats_than_a_quick_look(forge):
     assert set(quick) < set(full)
     assert len(promotion) == 1 + 3 * (len(full) - 1)
     assert found["promotion"]["repeats"] >= 20
+
+
+async def test_what_one_value_would_do_for_is_not_promoted(forge):
+    body = EXP.replace("$form", "x[i] != x[i] ? x[i] : 2.f")
+    verdict = await judged(forge, "aten::clamp", "in0 out0 i64:in0.numel", body)
+    assert verdict.status == Status.VALID
+    with pytest.raises(BadOption, match="out0 is nearly one value") as refused:
+        await judged(forge, "aten::clamp", "in0 out0 i64:in0.numel", body, tier="promotion")
+    assert "capture on inputs for which the operator does something" in str(refused.value)

@@ -41,19 +41,23 @@ STATUSES = (
     _entry(
         "compile_failed",
         "that the source compiles under fixed flags, includes only headers by a plain name, and "
-        "that the object asks for nothing but mathematics, memory and OpenMP",
-        "flags of a candidate's own change numerics, and what it cannot import it cannot do",
+        "that the object asks for nothing but mathematics, memory and OpenMP; on CUDA that no "
+        "kernel writes a variable of the file, reads a clock or calls the device runtime",
+        "flags of a candidate's own change numerics, what it cannot import it cannot do, and what "
+        "depends on earlier calls or on time is right only while it is watched",
         "the compiler's log without host paths, or the imported names",
         "a source without the quoted errors and without calls of the system",
     ),
     _entry(
         "launch_failed",
-        "that the artifact loads, takes the launch it declares, and leaves the processor's "
-        "floating-point modes as they were",
-        "a launch that did nothing leaves old memory that may look right, and a changed rounding "
-        "mode would change every later result",
+        "that the artifact loads, takes the launch it declares, leaves the processor's "
+        "floating-point modes as they were, and keeps no count or cache between its calls",
+        "a launch that did nothing leaves old memory that may look right, a changed rounding mode "
+        "would change every later result, and a count can make one call in a thousand wrong",
         "the error of the loader or the driver",
-        "a grid, block, shared memory and arguments that fit the kernel and the device",
+        "a grid, block, shared memory and arguments that fit the kernel and the device; "
+        "tables that are filled once, and for the rest workspaces, local variables or thread_local "
+        "scratch",
     ),
     _entry(
         "crashed",

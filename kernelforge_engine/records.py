@@ -214,7 +214,13 @@ class Outcome(StrEnum):
 
 
 class Label(StrEnum):
-    """Who does the work of a node: its own kernels, a library, or eager."""
+    """Who does the work of a node: its own kernels, a library, or eager.
+
+    Eager itself is the root of a tree. A candidate cannot be a wrapper: a plan launches nothing but
+    kernels of its own source, and a build that needs a library which could do the work, or another
+    function than mathematics on single numbers, memory and OpenMP, is refused. What a build holds
+    and needs stands in the verdict's evidence, under `audit`.
+    """
 
     GENERATED = "generated"
     WRAPPER = "wrapper"
@@ -268,6 +274,9 @@ class Timing:
 class Artifact:
     """A built candidate. `symbols` maps each kernel name of the plan to the symbol to load.
 
+    `resources` has, on CUDA, registers and local memory of each kernel, and on the cpu backend the
+    places of its writable memory. `audit` is what it holds: its kernels, and what it needs of
+    others.
     `preload` has the libraries that an instrumented build needs before all others; an ordinary
     build has none. `made_by` is everything about the compiler that can change what it makes.
     """
@@ -280,6 +289,7 @@ class Artifact:
     compiler: str
     log: str = ""
     resources: dict[str, Json] = field(default_factory=dict)
+    audit: dict[str, Json] = field(default_factory=dict)
     preload: tuple[str, ...] = ()
     made_by: str = ""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from kernelforge_engine import codec
-from kernelforge_engine.calls import Backend
+from kernelforge_engine.calls import Backend, Json
 from kernelforge_engine.children import Children
 from kernelforge_engine.errors import BadOption, MeasurementFailed, NoCompiler, StaleLease
 from kernelforge_engine.exchanges import Notice, Progress, Proposal, Settings, Submission
@@ -91,11 +91,12 @@ class Submitter:
                 unsanitized=lacking,
             )
         )
-        notice(Progress(done=STEPS, total=STEPS, text=str(judged.verdict.status)))
+        verdict = _audited(judged.verdict, candidate)
+        notice(Progress(done=STEPS, total=STEPS, text=str(verdict.status)))
         if twin is not None:
-            await self._trees.file_verdict(twin.id, judged.verdict)
+            await self._trees.file_verdict(twin.id, verdict)
         return await self._filed(
-            proposal, parent_id, candidate.source, judged.verdict, candidate.artifact.digest
+            proposal, parent_id, candidate.source, verdict, candidate.artifact.digest
         )
 
     async def _parent(self, proposal: Proposal) -> str:
@@ -256,6 +257,16 @@ class Submitter:
         return Submission(
             verdict=verdict, node=None, attempt_id=await self._trees.file_attempt(filing)
         )
+
+
+def _audited(verdict: Verdict, candidate: Candidate) -> Verdict:
+    """A verdict of a valid candidate with what its label rests on: the kernels that its plan
+    launches, and what its build holds and needs of others."""
+    if verdict.status != Status.VALID:
+        return verdict
+    launched = list(dict.fromkeys(launch.kernel for launch in candidate.plan.launches))
+    audit: dict[str, Json] = {"launches": list(launched), **candidate.artifact.audit}
+    return replace(verdict, evidence={**verdict.evidence, "audit": audit})
 
 
 def _settles(twin: Node, variant: Variant, tier: Tier) -> bool:

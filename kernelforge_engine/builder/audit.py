@@ -10,7 +10,8 @@ from pathlib import Path
 
 from kernelforge_engine import codec
 from kernelforge_engine.builder import elf, mangling
-from kernelforge_engine.builder.words import listed
+from kernelforge_engine.builder.words import listed, shortened
+from kernelforge_engine.calls import Json
 
 MATHS = (
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 "
@@ -55,6 +56,7 @@ IMPORT = re.compile("|".join(f"(?:{each})" for each in ALLOWED))
 RUNTIME = re.compile(r"__(?:asan|ubsan|sanitizer)_\w+")  # of an instrumented build
 RUNTIME_LIBRARY = re.compile(r"lib(?:asan|ubsan)\.so\.\d+")
 LIBRARY = re.compile(r"lib(?:m|mvec|gcc_s|stdc\+\+|c)\.so\.\d+|ld-linux[\w.-]*\.so\.\d+")
+STARTUP = ("_ITM_", "__gmon_start__", "__cxa_finalize")  # of every shared object
 # Tags whose value names a library, and the end mark.
 NEEDED, AUXILIARY, FILTER, END = 1, 0x7FFFFFFD, 0x7FFFFFFF, 0
 X86_64 = 62
@@ -63,7 +65,7 @@ SYSTEM_BYTES = (
     "it contains the bytes of a system call (0F 05, 0F 34 or CD 80), which is not allowed; "
     "if you wrote none, they are part of a number or a distance: change the code around it"
 )
-IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "2"]))
+IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "3"]))
 
 
 def refusal(
@@ -83,6 +85,17 @@ def refusal(
         or _libraries(parts, instrumented)
         or _instructions(parts, 0 if instrumented else elf.machine(image))
     )
+
+
+def contents(folder: Path, environment: Mapping[str, str]) -> dict[str, Json]:
+    """What kernel.so in `folder` needs of others."""
+    parts = elf.sections((folder / "kernel.so").read_bytes())
+    names = sorted({s.name for s in elf.symbols(parts, elf.DYNAMIC_SYMBOLS) if not s.defined})
+    readable = mangling.demangled(names, environment)
+    return {
+        "imports": shortened([readable.get(n, n) for n in names if not n.startswith(STARTUP)]),
+        "libraries": shortened(sorted(_needed(parts))),
+    }
 
 
 def _imports(
@@ -113,11 +126,16 @@ def _libraries(parts: list[elf.Section], instrumented: bool) -> str | None:
     tags = [tag for tag, _ in entries if tag != NEEDED]
     if len(set(tags)) != len(tags):
         return "it writes to the sections that the loader reads, which is not allowed"
-    table = next((parts[part.link].data for part in parts if part.kind == elf.DYNAMIC), b"")
-    libraries = [elf.text(table, v) for tag, v in entries if tag in (NEEDED, AUXILIARY, FILTER)]
+    libraries = _needed(parts)
     allowed = [LIBRARY, *([RUNTIME_LIBRARY] if instrumented else [])]
     names = sorted(n for n in libraries if not any(each.fullmatch(n) for each in allowed))
     return f"it needs {listed(names)}: only the C++ runtime is there" if names else None
+
+
+def _needed(parts: list[elf.Section]) -> list[str]:
+    table = next((parts[part.link].data for part in parts if part.kind == elf.DYNAMIC), b"")
+    entries = elf.dynamic(parts)
+    return [elf.text(table, v) for tag, v in entries if tag in (NEEDED, AUXILIARY, FILTER)]
 
 
 def _instructions(parts: list[elf.Section], machine: int) -> str | None:

@@ -83,6 +83,7 @@ def _stored(order: Build, unit: Unit, compiler: Compiler, report: Report, work: 
         compiler=compiler.name,
         log=readable(compiled.log),
         resources=compiled.resources,
+        audit=compiled.audit,
         preload=compiler.preload,
         made_by=compiler.identity,
     )

@@ -35,7 +35,8 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled:
-    """What a compiler did; with `product` None it refused the source.
+    """What a compiler did; with `product` None it refused the source. `audit` is what the audit
+    found in the product, beside nothing that it refuses.
 
     `headerless` says that it failed for want of a header that another compiler may have.
     """
@@ -44,6 +45,7 @@ class Compiled:
     product: str | None = None
     symbols: dict[str, str] = field(default_factory=dict)
     resources: dict[str, Json] = field(default_factory=dict)
+    audit: dict[str, Json] = field(default_factory=dict)
     headerless: bool = False
 
 

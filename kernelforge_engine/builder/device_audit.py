@@ -11,11 +11,12 @@ from collections.abc import Mapping
 
 from kernelforge_engine import codec
 from kernelforge_engine.builder import cubin, mangling, ptx
-from kernelforge_engine.builder.words import listed
+from kernelforge_engine.builder.words import listed, shortened
+from kernelforge_engine.calls import Json
 
 # What `assert` calls of the driver when it fails.
 REPORTING = frozenset({"__assertfail"})
-IDENTITY = codec.sha256(codec.dumps([sorted(REPORTING), ptx.PLACES, ptx.TELLING.pattern, "1"]))
+IDENTITY = codec.sha256(codec.dumps([sorted(REPORTING), ptx.PLACES, ptx.TELLING.pattern, "2"]))
 
 
 def refusal(image: bytes, text: str, environment: Mapping[str, str]) -> str | None:
@@ -36,6 +37,14 @@ def refusal(image: bytes, text: str, environment: Mapping[str, str]) -> str | No
             "for what it writes, and put tables into __constant__ memory or index them directly"
         )
     return None
+
+
+def contents(image: bytes, environment: Mapping[str, str]) -> dict[str, Json]:
+    """What the cubin `image` holds, and what it needs of others."""
+    return {
+        "kernels": shortened(_readable(cubin.kernels(image), environment)),
+        "imports": shortened(sorted(cubin.wanted(image))),
+    }
 
 
 def _special(names: tuple[str, ...]) -> str:

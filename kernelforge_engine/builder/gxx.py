@@ -94,7 +94,13 @@ class Gxx:
         symbols = {str(i): f"kf_launch_{i}" for i in range(len(unit.launches))}
         image = (folder / "kernel.so").read_bytes()
         resources = layout.layout(image, environment(folder))
-        return Compiled(log=log, product="kernel.so", symbols=symbols, resources=resources)
+        return Compiled(
+            log=log,
+            product="kernel.so",
+            symbols=symbols,
+            resources=resources,
+            audit=audit.contents(folder, environment(folder)),
+        )
 
     @property
     def programs(self) -> tuple[str, str]:

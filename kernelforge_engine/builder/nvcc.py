@@ -77,4 +77,7 @@ def _named(unit: Unit, image: bytes, log: str, folder: Path) -> Compiled:
             return Compiled(log=f"error: {len(matches)} kernels of this file match {kernel}")
         symbols[kernel] = matches[0]
     resources = cubin.resources(image, symbols)
-    return Compiled(log=log, product="kernel.cubin", symbols=symbols, resources=resources)
+    audit = device_audit.contents(image, gxx.environment(folder))
+    return Compiled(
+        log=log, product="kernel.cubin", symbols=symbols, resources=resources, audit=audit
+    )

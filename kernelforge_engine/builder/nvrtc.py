@@ -81,7 +81,10 @@ class Nvrtc:
             return Compiled(log=f"error: {reason}")
         (folder / "kernel.cubin").write_bytes(image)
         resources = cubin.resources(image, symbols)
-        return Compiled(log=log, product="kernel.cubin", symbols=symbols, resources=resources)
+        audit = device_audit.contents(image, gxx.environment(folder))
+        return Compiled(
+            log=log, product="kernel.cubin", symbols=symbols, resources=resources, audit=audit
+        )
 
     def _bytes(self, program: c_void_p, what: str) -> bytes:
         size = c_size_t()

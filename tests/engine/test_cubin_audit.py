@@ -107,6 +107,26 @@ def test_the_device_runtime_cannot_be_called(body, name, tmp_path):
     assert f"it calls {name}: a kernel may not print, take memory from the heap" in log
 
 
+@pytest.mark.parametrize(
+    ("body", "before"),
+    [
+        ("y[0] = sgemm(y);", 'extern "C" __device__ int sgemm(float*);'),
+        ("other<<<1, 1>>>(y);", "__global__ void other(float* y) { y[0] = 1; }"),
+        ("cudaMemcpyAsync(y, y, 4, cudaMemcpyDeviceToDevice, 0);", ""),
+        ('asm volatile("{.reg .u64 %%d; call (%%d), sgemm, ();}" : : "l"(y));', ""),
+    ],
+)
+def test_a_kernel_can_hand_its_work_to_nobody(body, before, tmp_path):
+    refused(body, tmp_path, before)
+
+
+def test_what_a_cubin_holds_is_recorded(tmp_path):
+    before = "#include <cassert>\n__global__ void other(float* y) { y[0] = 1; }"
+    audit = build("y[0] = 2;", tmp_path, before).artifact.audit
+    assert audit["imports"] == []
+    assert "k" in audit["kernels"]
+
+
 def register(name, kind="u32", code="r"):
     number = "unsigned" if kind == "u32" else "unsigned long long"
     return f'{number} a; asm volatile("mov.{kind} %0, %%{name};" : "={code}"(a)); y[0] = a;'

@@ -110,4 +110,6 @@ def evidence_text(evidence: Mapping[str, Json]) -> str:
 
 
 def _value(value: Json) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{k} {_value(v)}" for k, v in value.items() if v)
     return " ".join(str(v) for v in value) if isinstance(value, list) else str(value)

@@ -4,23 +4,26 @@ Two layers are read, each for what it alone can tell. The cubin is what will be 
 calls and does not define (`vprintf`, `malloc`, `free`, of which `new` is made) is an undefined
 symbol in it. Registers and variables are looked for in the PTX that it was assembled from.
 
+The waiting of cuda::barrier reads a clock to wait longer and longer. It is let pass where the lines
+that the compiler notes say that it is that, and where no assembly in the source could say so.
+
 A trap and a failed assertion end a candidate's process and nothing else, so they stay allowed.
 """
 
 from collections.abc import Mapping
 
 from kernelforge_engine import codec
-from kernelforge_engine.builder import cubin, mangling, ptx
+from kernelforge_engine.builder import cubin, gate, mangling, ptx
 from kernelforge_engine.builder.words import listed, shortened
 from kernelforge_engine.calls import Json
 
 # What `assert` calls of the driver when it fails.
 REPORTING = frozenset({"__assertfail"})
-IDENTITY = codec.sha256(codec.dumps([sorted(REPORTING), ptx.PLACES, ptx.TELLING.pattern, "2"]))
+IDENTITY = codec.sha256(codec.dumps([sorted(REPORTING), ptx.PLACES, ptx.TELLING.pattern, "3"]))
 
 
-def refusal(image: bytes, text: str, environment: Mapping[str, str]) -> str | None:
-    """Why the cubin `image`, assembled from the PTX `text`, is not used, or None."""
+def refusal(image: bytes, text: str, source: str, environment: Mapping[str, str]) -> str | None:
+    """Why the cubin `image`, assembled from the PTX `text` of `source`, is not used, or None."""
     wanted = set(cubin.wanted(image))
     if names := sorted(wanted - REPORTING):
         return (
@@ -28,8 +31,10 @@ def refusal(image: bytes, text: str, environment: Mapping[str, str]) -> str | No
             "memory from the heap or use anything else of the device runtime"
         )
     found = ptx.findings(text, frozenset(wanted))
-    if found.special:
-        return _special(found.special)
+    waits = not gate.has_assembly(source) and ptx.only_waits(text)
+    special = tuple(n for n in found.special if not (waits and n == "%globaltimer"))
+    if special:
+        return _special(special)
     if found.written:
         return (
             f"it writes to {listed(_readable(list(found.written), environment))}, or passes the "
@@ -51,8 +56,8 @@ def _special(names: tuple[str, ...]) -> str:
     if clocks := [name for name in names if ptx.CLOCK.fullmatch(name)]:
         return (
             f"it reads a clock ({listed(clocks)}): what it computes must not depend on time; if "
-            "you wrote none, cuda::barrier waits by one, and <cuda_pipeline.h> and the mbarrier "
-            "instructions do not"
+            "you wrote none, it is how cuda::barrier waits, which is seen only in a source without "
+            "assembly and ##"
         )
     return (
         f"it reads {listed(list(names))}: what it computes must not depend on which launch it is "

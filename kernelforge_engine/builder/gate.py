@@ -54,6 +54,12 @@ def refusal(text: str, backend: Backend) -> str | None:
     return next(_problems(code), None)
 
 
+def has_assembly(text: str) -> bool:
+    """Whether a source has the word, or could paste it together."""
+    code = _code(text)
+    return "##" in code or any(t["word"] in ASSEMBLY for t in TOKEN.finditer(code))
+
+
 def _code(text: str) -> str:
     """The source without comments and line splices, digraphs written out."""
 

@@ -56,7 +56,7 @@ class Nvcc:
             return Compiled(log=log)
         image = (folder / "kernel.cubin").read_bytes()
         text = (folder / "unit.ptx").read_text("utf-8", errors="replace")
-        if reason := device_audit.refusal(image, text, gxx.environment(folder)):
+        if reason := device_audit.refusal(image, text, unit.candidate, gxx.environment(folder)):
             return Compiled(log=f"error: {reason}")
         return _named(unit, image, log, folder)
 

@@ -77,7 +77,7 @@ class Nvrtc:
         symbols = {kernel: self._lowered(program, kernel) for kernel in unit.kernels}
         image = self._bytes(program, "CUBIN")
         text = self._bytes(program, "PTX").decode(errors="replace").rstrip("\0")
-        if reason := device_audit.refusal(image, text, gxx.environment(folder)):
+        if reason := device_audit.refusal(image, text, unit.candidate, gxx.environment(folder)):
             return Compiled(log=f"error: {reason}")
         (folder / "kernel.cubin").write_bytes(image)
         resources = cubin.resources(image, symbols)

@@ -51,6 +51,15 @@ CLOCK = re.compile(r"%(?:clock|globaltimer)\w*")
 TELLING = re.compile(
     rf"{CLOCK.pattern}|%pm\d+(?:_64)?|%gridid|%current_graph_exec|%envreg(?:[03-9]|\d\d+)"
 )
+# How the waiting of cuda::barrier and its kin gets longer: they read a clock, and by the line that
+# the compiler notes before it, it is theirs.
+WAITS = "cuda/std/__thread/threading_support.h"
+PLACE = re.compile(
+    r'^\s*\.file\s+(?P<file>\d+)\s+"(?P<path>[^"]*)"'
+    r"|^\s*\.loc\s+[^\n]*?(?:inlined_at\s+(?P<caller>\d+)\s[^\n]*)?$"
+    r"|(?P<clock>%globaltimer\b)",
+    re.MULTILINE,
+)
 LOADS = frozenset({"ld", "ldu", "prefetch", "prefetchu", "cp.async.ca", "cp.async.cg"})
 ADDITIONS = frozenset({"mov", "add", "sub", "mad", "cvta", "selp"})
 KIND = re.compile(r"st\.param|cp\.async\.c[ag](?=\.shared)|\w*")
@@ -97,6 +106,19 @@ def findings(text: str, reporting: frozenset[str]) -> Findings:
         if any(name in variables for part in function for name in NAME.findall(part)):
             written |= _Walk(variables, reporting).written([_parsed(part) for part in function])
     return Findings(special=_special(plain), written=tuple(sorted(written)))
+
+
+def only_waits(text: str) -> bool:
+    """Whether each reading of %globaltimer in a module is one of WAITS, as its line numbers say;
+    assembly in a source can forge those."""
+    files = {m["file"]: m["path"] for m in PLACE.finditer(text) if m["file"]}
+    caller, readings = "", []
+    for found in PLACE.finditer(text):
+        if found["clock"]:
+            readings.append(files.get(caller, "").endswith(WAITS))
+        elif not found["file"]:
+            caller = found["caller"] or ""
+    return all(readings)
 
 
 def _statements(text: str) -> Iterator[str]:

@@ -88,6 +88,38 @@ READ = """
 """
 
 
+BARRIER = """
+#include <cuda/barrier>
+"""
+WAIT = """
+  __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+  if (threadIdx.x == 0) init(&bar, blockDim.x);
+  __syncthreads();
+  bar.arrive_and_wait();
+"""
+NOW = "y[0] = cuda::std::chrono::high_resolution_clock::now().time_since_epoch().count();"
+FORGED = (
+    '"// end inline asm\\n.loc 4 65 5, function_name $L__info_string6, inlined_at 4 65 5\\n'
+    '// begin inline asm\\nmov.u64 %0, %%globaltimer;"'
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "reads"),
+    [
+        (f"{WAIT} y[0] = 1;", False),
+        (f"{WAIT} {NOW}", True),
+        (f'{WAIT} long long t; asm volatile({FORGED} : "=l"(t)); y[0] = t;', True),
+    ],
+)
+def test_a_barrier_may_wait_by_a_clock_and_nobody_else(body, reads, tmp_path):
+    reply = build(body, tmp_path, BARRIER)
+    if isinstance(reply, BuildRefused) and "open source file" in reply.log:
+        pytest.skip("CUDA's own headers are not here")
+    assert isinstance(reply, BuildRefused) == reads, reply
+    assert not reads or "it reads a clock (%globaltimer)" in reply.log
+
+
 def test_tables_texts_and_mathematics_stay_usable(tmp_path):
     reply = build(READ, tmp_path, TABLES)
     assert isinstance(reply, Built), reply

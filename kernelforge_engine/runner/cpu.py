@@ -25,8 +25,8 @@ MODES_CHANGED = (
     "it changed how the processor rounds or what it does with tiny numbers, which would outlast it"
 )
 WORDS_BYTES = 1 << 20  # what it may write: to its standard output and error, nothing else is open
-# A run that can be repeated some times, and by one thread alone.
-QUICK_SECONDS, ALONE_SECONDS = 0.1, 1.0
+# A run that can be repeated some times, and by one thread alone; and an arena that can be kept.
+QUICK_SECONDS, ALONE_SECONDS, KEPT_BYTES = 0.1, 1.0, 1 << 30
 # Cannot be opened once locked.
 LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgcc_s.so.1", "libstdc++.so.6")
 
@@ -66,7 +66,7 @@ class Cpu:
         self._order, self._arena, self._threads = order, arena, threads
         layout = order.artifact.resources
         self._kept = Kept(layout, library, maps) if layout and maps is not None else None
-        self._watched = self._kept is None
+        self._watched = self._kept is None or order.arena_bytes > KEPT_BYTES
         self._seconds = math.inf  # the last run took so long
         self._modes = library.kf_modes
         self._modes.argtypes, self._modes.restype = [ctypes.c_void_p], None
@@ -159,7 +159,7 @@ class Cpu:
             taken += perf_counter_ns() - start
         self._check_own_modes()
         if self._kept:
-            self._kept.after(each[0] + self._calls)
+            self._kept.after(each[0] + self._calls, sampled=True)
         return taken / 1000 / self._calls
 
     def _restore(self, sets: int) -> None:

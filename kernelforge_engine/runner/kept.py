@@ -30,7 +30,9 @@ FREE_CALLS = 2  # a table may be filled at the first one, and a buffer may grow 
 REPEATS = 6  # executions on the same memory
 MOST_SECONDS = 2.0  # that these may take with one thread
 PIECE = 512
-MOST_BYTES = 64 << 20  # of allocated memory that is looked at
+# Of allocated memory so much is looked at, and so much of one place is searched for addresses.
+MOST_BYTES, MOST_BLOCKS, SEARCHED_BYTES = 64 << 20, 8192, 1 << 18
+SAMPLED_BYTES = 1 << 20  # of static variables, that can be compared between samples in no time
 WORD = 8
 STATIC = (
     "it changes {what} on call after call, and a candidate keeps nothing between calls: use a "
@@ -58,8 +60,8 @@ class Kept:
         self._calls = 0
         self._static: Memory | None = None
 
-    def after(self, calls: int) -> None:
-        """Look at the static variables after so many more calls.
+    def after(self, calls: int, *, sampled: bool = False) -> None:
+        """Look at the static variables after so many more calls, those of a sample or others.
 
         Raises:
             Unable: they changed.
@@ -68,6 +70,8 @@ class Kept:
         if self._static is None:
             if self._calls >= FREE_CALLS:
                 self._static = _copied(self._segments)
+            return
+        if sampled and sum(size for _, size in self._segments) > SAMPLED_BYTES:
             return
         for place, size in self._segments:
             if not _same(place, self._static[place]):
@@ -85,7 +89,8 @@ class Kept:
         Raises:
             Unable: the candidate keeps something.
         """
-        blocks = [(place - self._mark, self._thread_bytes) for place in places]
+        seen = places[: max(1, MOST_BYTES // max(1, self._thread_bytes))]
+        blocks = [(place - self._mark, self._thread_bytes) for place in seen]
         again()
         if _always_new(_states(again, lambda: _copied(blocks))):
             raise unable(stage="launch", error=OWN.format(what="a thread_local variable"))
@@ -116,7 +121,7 @@ class Kept:
         left = MOST_BYTES
         while pending:
             for place, size in heap.blocks(pending.pop()):
-                if place not in found and size <= left:
+                if place not in found and size <= left and len(found) < MOST_BLOCKS:
                     left -= size
                     found[place] = _read(place, size)
                     pending.append(found[place])
@@ -142,7 +147,8 @@ class _Heap:
         if not self._starts:
             return
         lowest, highest = self._starts[0], self._ends[-1]
-        words = struct.unpack_from(f"={len(content) // WORD}Q", content)
+        number = min(len(content), SEARCHED_BYTES) // WORD
+        words = struct.unpack_from(f"={number}Q", content)
         for word in {w for w in words if lowest <= w < highest and w % 16 == 0}:
             if size := self._size(word):
                 yield word, size
@@ -179,7 +185,8 @@ def _always_new(states: list[Memory]) -> bool:
     places = set(states[0]).intersection(*states[1:])
     for place in places:
         contents = [state[place] for state in states]
-        if len({len(content) for content in contents}) == 1 and _differs(contents):
+        alike = len(set(contents)) < len(contents) or len({len(c) for c in contents}) > 1
+        if not alike and _differs(contents):
             return True
     return False
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kernelforge_engine import codec
-from kernelforge_engine.builder import elf, mangling
+from kernelforge_engine.builder import disassembly, elf, mangling
 from kernelforge_engine.builder.words import listed, shortened
 from kernelforge_engine.calls import Json
 
@@ -65,7 +65,7 @@ SYSTEM_BYTES = (
     "it contains the bytes of a system call (0F 05, 0F 34 or CD 80), which is not allowed; "
     "if you wrote none, they are part of a number or a distance: change the code around it"
 )
-IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "3"]))
+IDENTITY = codec.sha256(codec.dumps([IMPORT.pattern, LIBRARY.pattern, "4"]))
 
 
 def refusal(
@@ -84,17 +84,21 @@ def refusal(
         or _replacements(unit, ours)
         or _libraries(parts, instrumented)
         or _instructions(parts, 0 if instrumented else elf.machine(image))
+        or _changing(unit, elf.machine(image), folder, environment)
     )
 
 
 def contents(folder: Path, environment: Mapping[str, str]) -> dict[str, Json]:
-    """What kernel.so in `folder` needs of others."""
-    parts = elf.sections((folder / "kernel.so").read_bytes())
+    """What kernel.so in `folder` needs of others, and what nothing here could look for in it."""
+    image = (folder / "kernel.so").read_bytes()
+    parts = elf.sections(image)
+    looked = elf.machine(image) == X86_64 and disassembly.program(environment) is not None
     names = sorted({s.name for s in elf.symbols(parts, elf.DYNAMIC_SYMBOLS) if not s.defined})
     readable = mangling.demangled(names, environment)
     return {
         "imports": shortened([readable.get(n, n) for n in names if not n.startswith(STARTUP)]),
         "libraries": shortened(sorted(_needed(parts))),
+        "unchecked": [] if looked else ["clocks, counters and chance of the processor"],
     }
 
 
@@ -130,6 +134,21 @@ def _libraries(parts: list[elf.Section], instrumented: bool) -> str | None:
     allowed = [LIBRARY, *([RUNTIME_LIBRARY] if instrumented else [])]
     names = sorted(n for n in libraries if not any(each.fullmatch(n) for each in allowed))
     return f"it needs {listed(names)}: only the C++ runtime is there" if names else None
+
+
+def _changing(
+    unit: list[elf.Section], machine: int, folder: Path, environment: Mapping[str, str]
+) -> str | None:
+    if machine != X86_64:
+        return None
+    if names := disassembly.data_among_instructions(unit):
+        return f"it has data among its instructions ({listed(names)}), which is not allowed"
+    if found := disassembly.changing(folder / "unit.o", environment):
+        return (
+            f"it uses {listed(found)}: what it computes must not depend on time, on counters of "
+            "the processor or on chance"
+        )
+    return None
 
 
 def _needed(parts: list[elf.Section]) -> list[str]:

@@ -47,10 +47,12 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True)
 class Placed:
-    """A symbol with its place, from the start of the image or of a thread's own memory."""
+    """A symbol with its place, from the start of the image, of a thread's own memory or, in an
+    object file, of its section."""
 
     name: str
     kind: int
+    section: int
     address: int
     bytes: int
 
@@ -99,7 +101,13 @@ def segments(image: bytes) -> list[Segment]:
 def placed(parts: list[Section]) -> list[Placed]:
     """The symbols that are defined, local ones too."""
     return [
-        Placed(name=text(parts[table.link].data, name), kind=info & 15, address=value, bytes=size)
+        Placed(
+            name=text(parts[table.link].data, name),
+            kind=info & 15,
+            section=section,
+            address=value,
+            bytes=size,
+        )
         for table in parts
         if table.kind == SYMBOLS
         for name, info, _, section, value, size in SYMBOL.iter_unpack(table.data)

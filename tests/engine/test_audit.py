@@ -95,6 +95,33 @@ def test_bytes_of_a_system_call_are_refused(line, tmp_path):
     assert "the bytes of a system call" in refused(candidate(behind=line), tmp_path)
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these are instructions of x86")
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="no objdump here")
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("y[0] = __rdtsc();", "rdtsc"),
+        ("unsigned a; y[0] = __rdtscp(&a);", "rdtscp"),
+        ("y[0] = __builtin_ia32_rdpmc(0);", "rdpmc"),
+        ("unsigned a; y[0] = __builtin_ia32_rdrand32_step(&a);", "rdrand"),
+    ],
+)
+def test_clocks_counters_and_chance_of_the_processor_are_refused(body, named, tmp_path):
+    before = '#include <x86intrin.h>\n#pragma GCC target("rdrnd")'
+    log = refused(candidate(body, before), tmp_path)
+    assert f"it uses {named}: what it computes must not depend on time" in log
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these are instructions of x86")
+def test_no_data_lies_among_instructions(tmp_path):
+    line = (
+        '__attribute__((section(".text.q,\\"ax\\",@progbits#"), used)) '
+        "extern const int data[2] = {0x310f, 0xc3};"
+    )
+    log = refused(candidate(behind=line), tmp_path)
+    assert "it has data among its instructions (data), which is not allowed" in log
+
+
 def test_sections_can_be_neither_writable_code_nor_orders_to_the_loader(tmp_path):
     form = (
         '__attribute__((section("{},\\"aw{}\\",@progbits#"), used)) unsigned long d[2] = {{6, 9}};'

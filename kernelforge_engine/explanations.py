@@ -41,8 +41,8 @@ STATUSES = (
     _entry(
         "compile_failed",
         "that the source compiles under fixed flags, includes only headers by a plain name, and "
-        "that the object asks for nothing but mathematics, memory and OpenMP; on CUDA that no "
-        "kernel writes a variable of the file, reads a clock or calls the device runtime",
+        "that the object asks for nothing but mathematics, memory and OpenMP and reads no clock; "
+        "on CUDA that no kernel writes a variable of the file or calls the device runtime",
         "flags of a candidate's own change numerics, what it cannot import it cannot do, and what "
         "depends on earlier calls or on time is right only while it is watched",
         "the compiler's log without host paths, or the imported names",

@@ -100,14 +100,18 @@ class Cpu:
 
     def _watch(self, kept: Kept) -> None:
         arena = ctypes.string_at(self._arena, self._order.arena_bytes)
+        (memory,) = _copies(1, len(arena))
+        other = _address_of(memory)
 
-        def again() -> None:
-            ctypes.memmove(self._arena, arena, len(arena))
-            self._once.call(self._repeat, 1)
+        def laid_and_run(base: int, sets: _Sets) -> None:
+            ctypes.memmove(base, arena, len(arena))
+            sets.call(self._repeat, 1)
 
+        again = partial(laid_and_run, self._arena, self._once)
+        elsewhere = partial(laid_and_run, other, _Sets(self._order, [other]))
         places = (ctypes.c_long * (2 + self._order.threads))()
         self._everywhere(kept.place, ctypes.addressof(places))
-        kept.watch(again, places[1 : 1 + places[0]], self._alone)
+        kept.watch(again, elsewhere, places[1 : 1 + places[0]], self._alone)
         ctypes.memmove(self._arena, arena, len(arena))
 
     def _everywhere(self, function: ctypes.c_void_p, place: int) -> None:
@@ -126,11 +130,7 @@ class Cpu:
 
         The last copy is no set: what is restored comes from it.
         """
-        try:
-            self._memory = [_private(self._order.arena_bytes) for _ in range(sets + 1)]
-        except OSError as error:
-            lack = f"no memory for {sets} buffer sets: {error}"
-            raise unable(stage="launch", error=lack, ours=True) from error
+        self._memory = _copies(sets + 1, self._order.arena_bytes)
         bases = [_address_of(memory) for memory in self._memory]
         for base in bases:
             ctypes.memmove(base, self._arena, self._order.arena_bytes)
@@ -250,6 +250,16 @@ def _address_of(memory: mmap.mmap) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
-def _private(size: int) -> mmap.mmap:
+def _copies(number: int, size: int) -> list[mmap.mmap]:
+    """Memory for copies of the arena.
+
+    Raises:
+        Unable: there is not enough, which is no fault of the candidate.
+    """
     # Private like the memory that torch allocates, so that it gets the same page size.
-    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    try:
+        return [mmap.mmap(-1, size, flags=kind) for _ in range(number)]
+    except OSError as error:
+        lack = f"no memory for {number} buffer sets: {error}"
+        raise unable(stage="launch", error=lack, ours=True) from error

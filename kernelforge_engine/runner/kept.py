@@ -79,12 +79,17 @@ class Kept:
                 raise unable(stage="launch", error=STATIC.format(what=self._named(changed)))
 
     def watch(
-        self, again: Callable[[], None], places: list[int], alone: Callable[[bool], None]
+        self,
+        again: Callable[[], None],
+        elsewhere: Callable[[], None],
+        places: list[int],
+        alone: Callable[[bool], None],
     ) -> None:
-        """Execute the plan on the same memory, by `again`, and look at all that is its own.
+        """Execute the plan on the same memory, and look at all that is the candidate's own.
 
-        `places` are those of kf_mark in every thread, this one's first; `alone` says whether one
-        thread has to do everything.
+        `again` does that where it always runs, and `elsewhere` at addresses that it has not seen,
+        for whoever counts only there. `places` are those of kf_mark in every thread, this one's
+        first; `alone` says whether one thread has to do everything.
 
         Raises:
             Unable: the candidate keeps something.
@@ -97,10 +102,10 @@ class Kept:
         alone(True)
         try:
             start = time.perf_counter()
-            again()
+            elsewhere()
             if (time.perf_counter() - start) * REPEATS > MOST_SECONDS:
                 return
-            states = _states(again, lambda: self._reached(blocks[:1]))
+            states = _states(elsewhere, lambda: self._reached(blocks[:1]))
         finally:
             alone(False)
         if _always_new(states):

@@ -73,6 +73,9 @@ KEPT = [
      OWN.format("memory that it keeps")),
     ("if (!c) c = std::make_unique<long>(0); ++*c; " + LATE.format("*c"),
      "static thread_local std::unique_ptr<long> c;", OWN.format("memory that it keeps")),
+    ("if (!first) first = x; if (x != first) ++*c; " + LATE.format("*c"),
+     "static const float* first = nullptr; static long* const c = new long(0);",
+     OWN.format("memory that it keeps")),
     ("static std::map<int, std::vector<long>> m; m[3].resize(9); const long c = ++m[3][7]; "
      + LATE.format("c"), "", OWN.format("memory that it keeps")),
 ]  # fmt: skip

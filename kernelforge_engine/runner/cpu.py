@@ -100,8 +100,9 @@ class Cpu:
 
     def _watch(self, kept: Kept) -> None:
         arena = ctypes.string_at(self._arena, self._order.arena_bytes)
-        (memory,) = _copies(1, len(arena))
-        other = _address_of(memory)
+        # Kept, for whoever goes on writing there.
+        self._memory = _copies(1, len(arena))
+        other = _address_of(self._memory[0])
 
         def laid_and_run(base: int, sets: _Sets) -> None:
             ctypes.memmove(base, arena, len(arena))

@@ -12,6 +12,9 @@ tells them apart is what happens to them, so three places are looked at:
   share the work as it comes; therefore allocated memory is compared while one thread does it all.
 
 Memory is compared and never restored: a cast has nobody who restores it.
+
+Not seen is what is reached by an address that is nowhere in memory as it is, what a thread other
+than the first keeps in allocated memory, and what is read from memory that was freed.
 """
 
 import ctypes

@@ -24,6 +24,8 @@ BYTES = {
 }  # fmt: skip
 FLOATING = ("F", "B", "C")  # how the names of floating and complex types begin, and BOOL
 LENGTH = struct.Struct("<Q")
+# The safetensors names and struct formats of the types that normal values are made up for.
+NORMAL = {"float16": ("F16", "<e"), "float32": ("F32", "<f"), "float64": ("F64", "<d")}
 
 
 def sample(folder: Path, name: str) -> Sample | None:
@@ -48,6 +50,23 @@ def sample(folder: Path, name: str) -> Sample | None:
     whole = count <= most and not name.startswith(SAMPLED)
     data = base64.b64encode(b"".join(parts)).decode("ascii")
     return Sample(dtype=kind, whole=whole, data=data)
+
+
+def made_up(dtype: str) -> Sample | None:
+    """Normal values, or coins, in place of those of an input that nothing is known of; always the
+    same ones. None for a type whose values may have to mean something, as integers do."""
+    draw = random.Random(dtype)  # noqa: S311  stands for data, hides nothing
+    if dtype == "bool":
+        kind, data = "BOOL", bytes(draw.getrandbits(1) for _ in range(VALUES))
+    elif dtype == "bfloat16":  # the upper half of a float32
+        values = (struct.pack("<f", draw.gauss(0, 1)) for _ in range(VALUES))
+        kind, data = "BF16", b"".join(value[2:] for value in values)
+    elif dtype in NORMAL:
+        kind, form = NORMAL[dtype]
+        data = b"".join(struct.pack(form, draw.gauss(0, 1)) for _ in range(VALUES))
+    else:
+        return None
+    return Sample(dtype=kind, whole=False, data=base64.b64encode(data).decode("ascii"))
 
 
 def stand_in(folder: Path, values: Sample) -> str:

@@ -193,7 +193,7 @@ def mutated_cast(rng, path):
         for _ in range(rng.randint(1, 8)):
             raw[rng.randrange(len(raw))] = rng.randrange(256)
         return bytes(raw[: rng.randrange(len(raw))] if rng.random() < 0.2 else raw)
-    files = dict(archive.read(path))
+    files = dict(archive.read(path).files)
     name = rng.choice((archive.FIRST, manifest.MANIFEST, manifest.MANIFEST, manifest.MANIFEST))
     if rng.random() < 0.15:
         source = next(n for n in files if n.startswith("sources/"))

@@ -251,7 +251,7 @@ def test_same_content_same_bytes(path, tmp_path):
 
 def rewritten(path, name, change):
     """The cast with one JSON entry changed and every checksum right."""
-    files = archive.read(path)
+    files = archive.read(path).files
     value = json.loads(files[name])
     change(value)
     archive.write(path, {**files, name: json.dumps(value).encode()})
@@ -292,7 +292,7 @@ def test_headers_of_other_files_and_versions_are_refused(path):
 
 
 def test_changed_and_additional_sources_are_refused(path):
-    files = archive.read(path)
+    files = archive.read(path).files
     [name] = [n for n in files if files[n].startswith(SOFTMAX[:20].encode()) and b"omp" in files[n]]
     archive.write(path, {**files, name: files[name].replace(b"fmax", b"fmin")})
     with pytest.raises(CastRejected, match="another digest"):

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 
 from kernelforge_engine import codec
 from kernelforge_engine.cast.contents import CastFile, Entry
@@ -70,7 +71,9 @@ def compare(first: CastFile, second: CastFile) -> Difference:
 def _header(first: CastFile, second: CastFile) -> Iterator[tuple[str, tuple[str, str]]]:
     here, there = codec.dump(first.header), codec.dump(second.header)
     for field in fields(first.header):
-        if here[field.name] != there[field.name]:
+        if field.name == "created_at" and here[field.name] != there[field.name]:
+            yield field.name, (_date(here[field.name]), _date(there[field.name]))
+        elif here[field.name] != there[field.name]:
             yield field.name, (_text(here[field.name]), _text(there[field.name]))
     signers = (_signer(first), _signer(second))
     if signers[0] != signers[1]:
@@ -78,7 +81,15 @@ def _header(first: CastFile, second: CastFile) -> Iterator[tuple[str, tuple[str,
 
 
 def _text(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_text(inner)}" for name, inner in value.items() if inner)
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value or "")
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 def _signer(cast: CastFile) -> str:

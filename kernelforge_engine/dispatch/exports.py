@@ -23,6 +23,13 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "kf_device_active": (c_int, [c_int]),
     "kf_module": (c_void_p, [c_int, c_char_p]),
     "kf_function": (c_void_p, [c_int, c_void_p, c_char_p]),
+    "kf_serving": (c_int, []),
+    "kf_site": (c_int64, [c_char_p, c_int]),
+    "kf_site_misses": (c_uint64, [c_int64, c_int]),
+    "kf_switch": (c_void_p, []),
+    "kf_turn": (None, [c_void_p, c_int]),
+    "kf_seat": (None, [c_int64, c_void_p, c_int64, c_void_p]),
+    "kf_prove": (None, [c_void_p, c_int]),
 }
 
 

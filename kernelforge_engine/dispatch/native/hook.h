@@ -126,6 +126,30 @@ inline Registry& registry(bool cuda) {
 template <bool cuda, bool autograd>
 void stand_in(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack);
 
+// Whether a derivative of this call is wanted, which only the operators inside record.
+inline bool records(const Words& words) {
+  const bool grad = at::GradMode::is_enabled();
+  for (size_t i = 0; i < words.tensors(); ++i) {
+    const auto& tensor = words.tensor(i);
+    const auto* impl = tensor.unsafeGetTensorImpl();
+    if (!impl->autograd_meta()) continue;
+    if ((grad && impl->requires_grad()) || impl->_fw_grad(0, tensor).defined()) return true;
+  }
+  return false;
+}
+
+// Runs the launches; out of memory stays torch's own error, since that is met before.
+template <class Name>
+void launched(Hit& hit, const Name& name) {
+  try {
+    hit.launch();
+  } catch (const c10::Error& error) {
+    TORCH_CHECK(false, "Kernel Forge could not run its kernel for ", name, ": ",
+                error.what_without_backtrace(),
+                ". Next: set KERNELFORGE_DISABLE=1 to run without the cast, and report this.");
+  }
+}
+
 class Hook {
  public:
   // Takes the place of the operator's kernel on a device. A composite operator has no kernel there:
@@ -207,28 +231,10 @@ class Hook {
     return variant->loaded(words.placed()) ? Reason::kCount : Reason::kDevice;
   }
 
-  // Whether a derivative of this call is wanted, which only the decomposed operator records.
-  static bool records(const Words& words) {
-    const bool grad = at::GradMode::is_enabled();
-    for (size_t i = 0; i < words.tensors(); ++i) {
-      const auto& tensor = words.tensor(i);
-      const auto* impl = tensor.unsafeGetTensorImpl();
-      if (!impl->autograd_meta()) continue;
-      if ((grad && impl->requires_grad()) || impl->_fw_grad(0, tensor).defined()) return true;
-    }
-    return false;
-  }
-
   void run(const Variant& variant, const Words& words, c10::Stack* stack) {
     const_cast<Variant&>(variant).hits.fetch_add(1, std::memory_order_relaxed);
-    Hit hit(variant, words, type_);  // outside the try: out of memory stays torch's own error
-    try {
-      hit.launch();
-    } catch (const c10::Error& error) {
-      TORCH_CHECK(false, "Kernel Forge could not run its kernel for ", op_.operator_name(), ": ",
-                  error.what_without_backtrace(),
-                  ". Next: set KERNELFORGE_DISABLE=1 to run without the cast, and report this.");
-    }
+    Hit hit(variant, words, type_);
+    launched(hit, op_.operator_name());
     if (counts_writes_) hit.bump_versions();
     hit.finish(arguments_, returns_, stack);
   }

@@ -30,6 +30,7 @@ UNSEEN: Any = object()
 MISSED: Any = object()  # the call goes to the model's own code
 ASK = -1 - len(REASONS)  # the outcome of a call that agrees in all but its program, as yet unknown
 CHANGES, REST = 8, 64  # an instance that keeps changing is looked at once in so many calls
+LOOK = 64  # calls that are far from all that is served, after which an instance is looked at again
 FORMS = Forms()
 
 # In the order of what a call is asked; the shim's own reasons are in its REASONS.
@@ -42,10 +43,10 @@ class Served(Protocol):
     shim: Shim
     kernels: list[Kernel]
     version: object
+    counts: dict[str, int]  # calls that went to the model's own code, by reason
 
     @property
     def signature(self) -> Any: ...
-    def count(self, reason: str) -> None: ...
     def site(self, kernels: tuple[Kernel, ...]) -> "Site | None": ...
     def keep(self, site: "Site") -> None: ...
     def gone(self, instance: "Instance") -> None: ...
@@ -86,7 +87,7 @@ class Known:
     covered: bool = False
     tensors: list[Tensor] = field(default_factory=list)
     hooks: Sequence[Mapping[Any, Any]] = ()
-    ways: dict[tuple[Any, ...], Way | None] = field(default_factory=dict)
+    ways: dict[object, Way | None] = field(default_factory=dict)
 
 
 NOTHING = Known(version=None, structure=None, attributes={}, named={}, tail=(), kernels=())
@@ -98,45 +99,62 @@ class Instance:
     def __init__(
         self, served: Served, original: Callable[..., Any], module: torch.nn.Module | None = None
     ) -> None:
-        self._served, self._original = served, original
+        self._served, self._original, self._counts = served, original, served.counts
         self._module = weakref.ref(module, self._gone) if module is not None else None
         self._lock = threading.RLock()  # a module may go while it is held
         self._known = NOTHING
         self._sites: list[Site] = []
-        self._changes = self._resting = 0
+        self._changes = self._resting = self._misses = 0
 
     def serve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a kernel answers to a call, or MISSED, which is counted by its reason."""
         known = self._known
         if known.version is not self._served.version:
             known = self._learned()
-        elif known.structure is not None and not known.structure.holds():
-            if self._rests():
-                return self._missed(CHANGING)
-            known = self._learned()
         if not known.kernels:
             return self._missed("guard") if known.covered else MISSED
-        if known.hooks and any(known.hooks):
-            return self._missed(HOOKS)
-        shape = (len(args), *kwargs) if kwargs else (len(args),)
+        shape = (len(args), *kwargs) if kwargs else len(args)
         way = known.ways.get(shape, UNSEEN)
         if way is UNSEEN:
-            way = known.ways[shape] = self._way(known, shape)
+            way = known.ways[shape] = self._way(known, len(args), tuple(kwargs))
         if way is None:
-            return self._missed("guard")
-        return self._sifted(known, way, args, kwargs)
-
-    def _sifted(self, known: Known, way: Way, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Compare all but the tensors, and ask the shim, which compares these."""
+            return self._far(known)
         values = way.binding.values(args, kwargs)
         tensors: list[Tensor] = []
         facts: list[object] = []
         if why := sift(values, tensors, facts):
             return self._missed(why)
-        tensors += known.tensors
         site = way.sites.get(tuple(facts))
-        if site is None or tensors[0].shape not in site.shapes:
-            return self._missed("guard")
+        if site is None or (tensors or known.tensors)[0].shape not in site.shapes:
+            return self._far(known)
+        return self._near(known, way, site, values, tensors, (args, kwargs))
+
+    def _far(self, known: Known) -> Any:
+        """A call that its arguments alone tell from all that are served. Whether these are still
+        the right ones to compare with takes longer to say, so that it is not asked every time."""
+        self._misses += 1
+        if not self._misses % LOOK and known.structure is not None and not known.structure.holds():
+            self._learned()
+        return self._missed("guard")
+
+    def _near(
+        self,
+        known: Known,
+        way: Way,
+        site: Site,
+        values: Sequence[Any],
+        tensors: list[Tensor],
+        call: tuple[tuple[Any, ...], dict[str, Any]],
+    ) -> Any:
+        """A call that may be served: the shim compares its tensors and runs the kernel."""
+        if known.structure is not None and not known.structure.holds():
+            if self._rests():
+                return self._missed(CHANGING)
+            self._learned()
+            return self.serve(*call)
+        if known.hooks and any(known.hooks):
+            return self._missed(HOOKS)
+        tensors += known.tensors
         if not torch._C._is_torch_function_mode_enabled():
             outputs, outcome = _serve(tensors, site.number)
         elif _only_devices(tensors[0]):
@@ -149,7 +167,13 @@ class Instance:
         if outcome != ASK:
             return MISSED  # counted by the shim
         given = dict(zip(way.binding.names, values, strict=True))
-        return self._observed(known, site, given, args, kwargs)
+        return self._observed(known, site, given, *call)
+
+    def trust(self, count: int) -> None:
+        """Take calls with so many positional arguments for what was judged, unseen."""
+        way = self._way(self._learned(), count, ())
+        for site in way.sites.values() if way is not None else ():
+            self._say(site, PROVEN)
 
     def release(self) -> None:
         """Hold on to nothing of the module; what was proven has to be proven again."""
@@ -165,7 +189,9 @@ class Instance:
         self._sites = []
 
     def _missed(self, reason: str) -> Any:
-        self._served.count(reason)
+        # Without a lock: it would take as long as all the rest, and CPython does not leave a thread
+        # between reading and storing an entry of a plain dictionary.
+        self._counts[reason] += 1
         return MISSED
 
     def _observed(
@@ -192,7 +218,7 @@ class Instance:
             kernel.region.owner,
         )
         same = self._compared(known, site, _words(found), call)
-        self._served.count(FIRST if same else PROGRAM)
+        self._counts[FIRST if same else PROGRAM] += 1
         return output
 
     def _compared(self, known: Known, site: Site, words: Words, call: Call | None) -> bool:
@@ -219,9 +245,12 @@ class Instance:
     def _forget(self) -> None:
         """What ran before may not be what runs now."""
         for site in self._sites:
-            for variants in site.variants.values():
-                for _, variant in variants:
-                    self._served.shim.prove(variant, UNPROVEN)
+            self._say(site, UNPROVEN)
+
+    def _say(self, site: Site, proof: int) -> None:
+        for variants in site.variants.values():
+            for _, variant in variants:
+                self._served.shim.prove(variant, proof)
 
     def _learned(self) -> Known:
         """Look at the module, and at the kernels that may serve it."""
@@ -231,9 +260,9 @@ class Instance:
             self._known = _look(self._served, module)
             return self._known
 
-    def _way(self, known: Known, shape: tuple[Any, ...]) -> Way | None:
+    def _way(self, known: Known, count: int, keywords: tuple[str, ...]) -> Way | None:
         """A way of passing arguments that was not seen before, with the kernels that fit it."""
-        found = binding(self._served.signature, shape[0], shape[1:])
+        found = binding(self._served.signature, count, keywords)
         if found is None:
             return None
         names = tuple(all_values(dict.fromkeys(found.names), known.attributes, known.named))

@@ -35,7 +35,7 @@ class Target:
         self.kernels: list[Kernel] = []
         self.version: object = object()
         self.lock = threading.RLock()  # a module may go while it is held
-        self._missed = dict.fromkeys((*REASONS, *OWN), 0)
+        self.counts = dict.fromkeys((*REASONS, *OWN), 0)
         self._sites: list[Site] = []
         self._free: dict[tuple[Kernel, ...], list[Site]] = defaultdict(list)
 
@@ -57,16 +57,10 @@ class Target:
         """Let the original stand where it stood."""
         raise NotImplementedError
 
-    def count(self, reason: str) -> None:
-        """Count a call that went to the model's own code."""
-        # Without a lock: it would take as long as all the rest, and CPython does not leave a thread
-        # between reading and storing an entry of a plain dictionary.
-        self._missed[reason] += 1
-
     def misses(self) -> Counter[str]:
         """Calls that went to the model's own code, by reason."""
         with self.lock:
-            found = Counter({r: count for r, count in self._missed.items() if count})
+            found = Counter({r: count for r, count in self.counts.items() if count})
             for site in self._sites:
                 found.update(self.shim.site_misses(site.number))
         return found
@@ -125,23 +119,24 @@ class ClassTarget(Target):
                 if known is instance:
                     del self._instances[key]
 
-    def _instance(self, module: torch.nn.Module) -> Instance:
+    def instance(self, module: torch.nn.Module) -> Instance:
+        """What serves the calls of one module."""
         with self.lock:
             return self._instances.setdefault(id(module), Instance(self, self.original, module))
 
     def _made(self) -> Callable[..., Any]:
         original, kind, instances = self.original, self._kind, self._instances
+        instance_of = self.instance
 
         @wraps(original)
         def forward(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if type(self) is kind and not is_compiling():
-                instance = instances.get(id(self)) or of(self)
+            if not is_compiling() and type(self) is kind:
+                instance = instances.get(id(self)) or instance_of(self)
                 served = instance.serve(args, kwargs)
                 if served is not MISSED:
                     return served
             return original(self, *args, **kwargs)
 
-        of = self._instance
         return forward
 
 
@@ -151,21 +146,21 @@ class FunctionTarget(Target):
     def __init__(self, shim: Shim, name: str, original: Callable[..., Any]) -> None:
         super().__init__(shim, name, original)
         self.signature = inspect.signature(original)
-        self._instance = Instance(self, original)
-        self._stand_in = self._made()
-        OURS[id(self._stand_in)] = original
+        self.instance = Instance(self, original)
+        self.stand_in = self._made()
+        OURS[id(self.stand_in)] = original
 
     def place(self) -> None:
         """Replace the function wherever it is."""
-        _replace(self.original, self._stand_in)
+        _replace(self.original, self.stand_in)
 
     def restore(self) -> None:
         """Put the function back, also where a module has taken the stand-in since."""
-        _replace(self._stand_in, self.original)
-        self._instance.release()
+        _replace(self.stand_in, self.original)
+        self.instance.release()
 
     def _made(self) -> Callable[..., Any]:
-        original, instance = self.original, self._instance
+        original, instance = self.original, self.instance
 
         @wraps(original)
         def function(*args: Any, **kwargs: Any) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernelforge_engine import codec
-from kernelforge_engine.calls import Backend, Call
+from kernelforge_engine.calls import Argument, Backend, Call
 from kernelforge_engine.cast import archive
 from kernelforge_engine.cast.contents import Entry, Header
 from kernelforge_engine.cast.words import NotAnArgument, call_words
@@ -16,6 +16,7 @@ from kernelforge_engine.records import Status
 
 HEADER = archive.FIRST
 MANIFEST = "manifest.json"
+REGION = "region::"
 OPERATOR = re.compile(r"[A-Za-z0-9_]+::[A-Za-z0-9_]+")
 ARCH = re.compile(r"sm_[0-9]{2,3}[af]?")
 MAX_KERNELS = 4096  # entries of a manifest: each takes time to check
@@ -112,10 +113,26 @@ def _check_call(where: str, call: Call, backend: Backend) -> None:
         raise _Inconsistent(why=f"{where} has an argument that cannot be read") from error
     if words != call.words or not OPERATOR.fullmatch(call.operator) or call.backend != backend:
         raise _Inconsistent(why=f"the guard words of {where} do not fit its arguments")
+    if not _is_sound_region(call):
+        raise _Inconsistent(why=f"the program of {where} is not the one its arguments name")
     aliases = [output.alias for output in call.outputs if output.alias is not None]
     inputs = range(len(call.inputs))
     if not set(aliases) <= set(call.mutated) <= set(inputs) or not call.outputs:
         raise _Inconsistent(why=f"{where} returns or writes an argument it does not have")
+
+
+def _is_sound_region(call: Call) -> bool:
+    """Whether a region's last argument names its program, which returns fresh tensors; an operator
+    has no program."""
+    region = call.region
+    if region is None:
+        return not call.operator.startswith(REGION)
+    returned = [number for number in region.returns if number >= 0]
+    fresh = not call.mutated and all(output.alias is None for output in call.outputs)
+    named = call.arguments[-1:] == (Argument(name="program", value=region.digest),)
+    return (
+        call.operator.startswith(REGION) and fresh and named and len(returned) == len(call.outputs)
+    )
 
 
 def _check_plan(where: str, entry: Entry, text: bytes) -> None:

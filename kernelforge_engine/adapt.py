@@ -1,4 +1,4 @@
-"""A cast for this machine from one that was made elsewhere: what held here, and on what evidence."""
+"""A cast for this machine from one made elsewhere: what held here, and on what evidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from kernelforge_engine.evidence import Machine, Origin
 from kernelforge_engine.exchanges import CastSummary
 from kernelforge_engine.pool.orders import Probed
 from kernelforge_engine.records import Artifact, Outcome, Verdict
-from kernelforge_engine.rerun import Rerun, Trial, captured
+from kernelforge_engine.rerun import Rerun, Trial, captured, parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +78,7 @@ def _entry(trial: Trial, machine: Probed, images: dict[str, bytes]) -> Entry | N
                 kernelforge=__version__,
             ),
             samples=captured(entry),
+            parameters=parameters(entry),
         ),
         elsewhere=(),
     )

@@ -29,6 +29,7 @@ def origin(
             kernelforge=__version__,
         ),
         samples=tuple(s for s in found if s) if all(found) else (),
+        parameters=variant.parameters,
     )
 
 

@@ -161,6 +161,12 @@ def captured(entry: Entry) -> tuple[Sample, ...]:
     return next(found, ())
 
 
+def parameters(entry: Entry) -> tuple[int, ...]:
+    """Which of an entry's inputs are known to be parameters or buffers of the model."""
+    found = next((o.parameters for o in entry.origins if o.parameters), ())
+    return tuple(index for index in found if 0 <= index < len(entry.call.inputs))
+
+
 def _image(artifact: Artifact) -> bytes | None:
     """The device code of a cuda artifact; native host code never leaves its machine."""
     return Path(artifact.path).read_bytes() if artifact.backend == "cuda" else None
@@ -204,5 +210,11 @@ def _variant(entry: Entry, samples: Sequence[Sample], blobs: Path) -> Variant:
         module="",
         target=True,
         reason=None,
-        examples=(tuple(stand_in(blobs, each) for each in samples),),
+        parameters=parameters(entry),
+        examples=(
+            tuple(
+                stand_in(blobs, values, spec)
+                for values, spec in zip(samples, entry.call.inputs, strict=True)
+            ),
+        ),
     )

@@ -36,6 +36,7 @@ from kernelforge_engine.dispatch.encode import (
     schema,
     schema_values,
 )
+from kernelforge_engine.dispatch.guard import operator_of
 
 NAMESPACE = "kernelforge"
 Key = tuple[str, tuple[int, ...]]
@@ -70,9 +71,13 @@ class Substitution(CustomGraphPass):
         self._outputs: Counter[Any] = Counter()
         self._before: Any = None
 
-    def add(self, calls: Iterable[Call]) -> None:
-        """Serve these calls in what is compiled from now on."""
+    def add(self, calls: Sequence[Call]) -> None:
+        """Serve these calls in what is compiled from now on. Their operators are made here, since
+        Inductor may take code that calls them from its cache on disk, and run no pass at all."""
         with self._lock:
+            for call in calls:
+                if _can_stand_in(call):
+                    stand_in(operator_of(call))
             if not self._keys:
                 self._before = config.pre_grad_custom_pass
                 config.pre_grad_custom_pass = self
@@ -87,7 +92,7 @@ class Substitution(CustomGraphPass):
 
     def _count(self, calls: Iterable[Call], by: int) -> None:
         for call in calls:
-            if call.region is None and not call.mutated:
+            if _can_stand_in(call):
                 self._keys[call.name, call.words] += by
                 self._outputs[_shown(call.outputs[0].tensor)] += by
         self._keys, self._outputs = +self._keys, +self._outputs
@@ -131,6 +136,10 @@ class Substitution(CustomGraphPass):
         new.meta = dict(node.meta)
         node.replace_all_uses_with(new)
         graph.erase_node(node)
+
+
+def _can_stand_in(call: Call) -> bool:
+    return call.region is None and not call.mutated
 
 
 substitution = Substitution()

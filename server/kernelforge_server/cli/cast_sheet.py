@@ -36,7 +36,7 @@ def facts(cast: CastReport, *, trusted: bool) -> Iterator[str]:
     lines = {
         "made": f"{made} from {', '.join(others)}" if others else made,
         "judged on": f"{cast.device_name}, torch {cast.torch_version}",
-        "runs on": ", ".join(dict.fromkeys(map(_runs_on, cast.kernels))) or "nothing",
+        "runs on": "; ".join(dict.fromkeys(map(_runs_on, cast.kernels))) or "nothing",
         "whole model": _whole_model(cast),
         "signature": signature(cast, trusted=trusted),
         "inputs": values(cast),
@@ -79,7 +79,7 @@ def values(cast: CastReport) -> str:
 def _runs_on(kernel: KernelReport) -> str:
     if kernel.backend == "cpu":
         return "any CPU, compiled from source when it is loaded"
-    return f"{' and '.join(kernel.archs) or 'no GPU as it is'} of its device code"
+    return f"NVIDIA GPUs of {' and '.join(kernel.archs)}" if kernel.archs else "no GPU as it is"
 
 
 def kernels_sheet(cast: CastReport) -> Sheet:
@@ -138,4 +138,7 @@ def _speedup(found: Found) -> str:
 
 def _range(timed: list[Found]) -> str:
     speedups = [f.speedup for f in timed if f.speedup is not None]
-    return f"{min(speedups):.2f}x to {max(speedups):.2f}x" if speedups else "-"
+    if not speedups:
+        return "-"
+    least, most = f"{min(speedups):.2f}x", f"{max(speedups):.2f}x"
+    return least if least == most else f"{least} to {most}"

@@ -201,12 +201,14 @@ class CastSummary:
 @dataclass(frozen=True, kw_only=True)
 class MeasureRequest(ModelRequest):
     """Compare a model with and without a cast on its own example inputs, in about so many seconds
-    of timing; `attribution` also asks what each kernel saves."""
+    of timing; `attribution` also asks what each kernel saves. With `trusted`, public keys or their
+    fingerprints, only a cast that one of them signed is loaded."""
 
     cast: Path
     modes: tuple[Mode, ...] = ("eager",)
     attribution: bool = False
     seconds: float = SECONDS
+    trusted: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,6 +52,7 @@ class ModelChecks:
             modes=request.modes,
             kernels=request.attribution,
             seconds=request.seconds,
+            trusted=request.trusted,
         )
         return (await self.children.measure(order, notice)).measurement
 

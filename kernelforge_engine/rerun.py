@@ -25,6 +25,7 @@ from kernelforge_engine.records import (
 from kernelforge_engine.store.samples import made_up, stand_in
 
 UNTIMED_US = 1e5  # the limit on a run is a multiple of eager's time
+FILES = {"aten::from_file"}  # the Judge runs what a cast names, and this one makes the file
 MOST_US = 1e7  # a cast may say anything of its eager time
 NOT_ANY_MORE = (Outcome.SLOWER, Outcome.IMPLAUSIBLE)
 
@@ -96,6 +97,8 @@ class Rerunner:
         trial = Trial(entry=entry, row=row)
         if entry.backend not in self._machine.archs:
             return replace(trial, row=replace(row, why=f"there is no {entry.backend} device here"))
+        if FILES & _operators(entry):
+            return replace(trial, row=replace(row, why="it runs an operator that opens files"))
         try:
             variant = _variant(entry, values or _normal(entry), folder / "blobs")
             artifact = await self._built(cast, entry, folder)
@@ -165,6 +168,11 @@ def parameters(entry: Entry) -> tuple[int, ...]:
     """Which of an entry's inputs are known to be parameters or buffers of the model."""
     found = next((o.parameters for o in entry.origins if o.parameters), ())
     return tuple(index for index in found if 0 <= index < len(entry.call.inputs))
+
+
+def _operators(entry: Entry) -> set[str]:
+    steps = entry.call.region.steps if entry.call.region else ()
+    return {entry.call.operator, *(step.operator for step in steps)}
 
 
 def _image(artifact: Artifact) -> bytes | None:

@@ -179,7 +179,7 @@ class MeasureOrder:
     """Run a user's model with and without a cast, interleaved, in about so many seconds of timing.
 
     `kernels` asks what each kernel saves, and `drop` to leave out those that the model is slower
-    with, before the modes are compared.
+    with, before the modes are compared. `trusted` is as `cast.load` takes it.
     """
 
     model: ModelOrder
@@ -189,6 +189,7 @@ class MeasureOrder:
     kernels: bool = False
     drop: bool = False
     seconds: float = SECONDS
+    trusted: tuple[str, ...] | None = None
     kind: Literal["measure"] = "measure"
 
 

@@ -32,7 +32,7 @@ def measure(order: MeasureOrder, notice: Notice) -> Measured:
     if loaded.device.type == "cuda":
         torch.cuda.set_device(loaded.device)
     notice(Progress(done=0, total=1, text="loading the cast"))
-    cast = casts.load(Path(order.cast), cache=Path(order.cache))
+    cast = casts.load(Path(order.cast), cache=Path(order.cache), trusted=order.trusted)
     subject = Subject(model=loaded.model, sets=loaded.sets, cast=cast, device=loaded.device)
     return Measured(measurement=Measuring(subject, order, notice).run())
 

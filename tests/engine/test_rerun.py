@@ -27,13 +27,14 @@ def silent(_progress):
     pass
 
 
-async def test_without_values_floats_are_made_up_and_integers_are_not(tmp_path, cast_cases):
+async def test_what_cannot_be_run_again_is_said_and_floats_are_made_up(tmp_path, cast_cases):
     bare = cast_cases.origin(samples=())
     flat = cast_cases.entry(origin=bare)
     places = cast_cases.entry(call=cast_cases.relu((4,), dtype="int64"), origin=bare)
     gpu, image = cast_cases.gpu_entry("sm_20", "a GPU of long ago", node="n2")
+    opens = dataclasses.replace(cast_cases.relu((5,)), operator="aten::from_file")
     path = tmp_path / "x.cast"
-    cast_cases.written(path, flat, places, gpu, binaries=image)
+    cast_cases.written(path, flat, places, gpu, cast_cases.entry(call=opens), binaries=image)
     async with Engine.open(resolve(tmp_path / "project")) as engine:
         rows = await engine.rerun_cast(path, silent)
         has_gpu = "cuda" in [d.backend for d in (await engine.status()).devices if d.usable]
@@ -42,6 +43,7 @@ async def test_without_values_floats_are_made_up_and_integers_are_not(tmp_path, 
     assert rows[1].verdict is None
     assert "those of in0 (int64) cannot be made up" in rows[1].why
     assert "exported with samples" in rows[1].why
+    assert "opens files" in rows[3].why
     if not has_gpu:
         assert "no cuda device" in rows[2].why
 

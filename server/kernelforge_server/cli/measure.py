@@ -1,5 +1,6 @@
 """`kernelforge measure`: a whole model with and without a cast."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import KernelForgeError
 from kernelforge_engine.measurements import MODES, SECONDS, Measurement
+from kernelforge_server.cli.cast_options import TrustedOption, trusted_keys
 from kernelforge_server.cli.measurements import (
     kernel_table,
     measurement_document,
@@ -48,6 +50,7 @@ def measure(  # noqa: PLR0913  an option is an argument
     random_weights: RandomWeightsOption = False,
     dtype: DtypeOption = None,
     generate: GenerateOption = 0,
+    key: TrustedOption = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -68,6 +71,9 @@ def measure(  # noqa: PLR0913  an option is an argument
         )
     except KernelForgeError as error:
         session.fail(error)
+
+    trusted = trusted_keys(key)
+    request = replace(request, trusted=tuple(map(str, trusted)) if trusted is not None else None)
 
     async def work(engine: Engine) -> Measurement:
         with session.progress("measure") as notice:

@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from kernelforge_engine import __version__
 from kernelforge_engine.cast.manifest import Binary, Entry, Header, write
+from kernelforge_engine.cast.merging import without_samples
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.codec import sha256
 from kernelforge_engine.errors import BadOption, NothingToExport, NotWritten
@@ -34,7 +35,8 @@ class Forge(Protocol):
 
 class Exporter:
     """Writes casts of one project; `at` is the time that goes into the header. A cast has a few
-    values of the inputs that lie in `blobs`, and none where that is None."""
+    values of the inputs that lie in `blobs`, and the text of regions; neither where that is None.
+    """
 
     def __init__(
         self, forge: Forge, submitter: Submitter, machine: Probed, blobs: Path | None, at: float
@@ -94,6 +96,8 @@ class Exporter:
     def _write(self, path: Path, found: Sequence[Service], whole_model: WholeModel | None) -> None:
         binaries: dict[str, bytes] = {}
         entries = [replace(_entry(one, binaries), origin=self._origin(one)) for one in found]
+        if self._blobs is None:
+            entries = [without_samples(entry) for entry in entries]
         names = {d.backend: d.name for d in self._machine.devices}
         header = Header(
             created_at=self._at,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelforge_engine import __version__
+from kernelforge_engine.calls import Call
 from kernelforge_engine.cast.contents import CastFile, Entry, Header
 from kernelforge_engine.cast.publish import Draft, images, texts
 from kernelforge_engine.errors import BadOption, CastsConflict
@@ -57,7 +58,7 @@ def merge(casts: Sequence[CastFile], *, prefer: Path | None = None, samples: boo
     The same kernel for the same call becomes one entry with the binaries and the evidence of all.
     Of two kernels for one call, that of `prefer` is kept; without it the one with the larger lower
     bound, if both were timed on the same devices with the same torch and it is larger on each.
-    `samples` is whether values of the inputs are kept.
+    `samples` is whether values of the inputs, and the text of regions, are kept.
 
     Raises:
         CastsConflict: two kernels for one call that nothing decides between.
@@ -80,10 +81,15 @@ def merge(casts: Sequence[CastFile], *, prefer: Path | None = None, samples: boo
 
 
 def without_samples(entry: Entry) -> Entry:
-    """An entry that carries no values of its inputs."""
+    """An entry that carries no values of its inputs, and no text of the model's own code."""
     bare = [replace(e, origin=replace(e.origin, samples=())) for e in entry.elsewhere]
     own = replace(entry.origin, samples=()) if entry.origin else None
-    return replace(entry, origin=own, elsewhere=tuple(bare))
+    return replace(entry, call=_textless(entry.call), origin=own, elsewhere=tuple(bare))
+
+
+def _textless(call: Call) -> Call:
+    """A call without what is there for people only."""
+    return replace(call, region=replace(call.region, source="")) if call.region else call
 
 
 def _complete(cast: CastFile, entry: Entry) -> Entry:
@@ -98,7 +104,7 @@ def _settled(
     if one is None:
         return other
     same = one.entry.source_digest == other.entry.source_digest
-    if same and one.entry.call == other.entry.call:
+    if same and _textless(one.entry.call) == _textless(other.entry.call):
         return replace(one, entry=_joined(one, other))
     kept, why = _preferred(one, other, prefer)
     dropped = other if kept is one else one

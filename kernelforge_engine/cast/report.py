@@ -50,7 +50,7 @@ class SizeReport:
 @dataclass(frozen=True, kw_only=True)
 class KernelReport:
     """One source with the calls it serves. `sampled` counts inputs of which a few values are in the
-    cast, `whole` those of which all are."""
+    cast, `whole` those of which all are; `owners` are regions of the model whose text is."""
 
     number: int
     operator: str
@@ -65,6 +65,7 @@ class KernelReport:
     share: float
     sampled: int
     whole: int
+    owners: tuple[str, ...]
     sizes: tuple[SizeReport, ...]
 
 
@@ -127,6 +128,7 @@ def _kernel(cast: CastFile, number: int, group: Sequence[Entry]) -> KernelReport
         share=sum(e.share for e in group),
         sampled=sum(not sample.whole for sample in samples),
         whole=sum(sample.whole for sample in samples),
+        owners=tuple(sorted({r.owner for e in group if (r := e.call.region) and r.source})),
         sizes=tuple(_size(cast, entry) for entry in group),
     )
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from kernelforge_engine import codec
-from kernelforge_engine.calls import Argument, Call, OutputSpec, TensorSpec
+from kernelforge_engine.calls import Argument, Call, OutputSpec, Region, Step, TensorSpec
 from kernelforge_engine.cast import manifest
 from kernelforge_engine.cast.words import words_of
 from kernelforge_engine.evidence import Machine, Origin, Sample
@@ -88,6 +88,26 @@ def entry(text=RELU, call=None, *, node="n1", speedup=1.5, **more):
         origin=origin(),
     )
     return dataclasses.replace(made, **more)
+
+
+def region_entry(text, **more):
+    """An entry for a region that is a relu, with the text of its forward."""
+    call = relu()
+    argument = Argument(name="self", value={"tensor": 0})
+    region = Region(
+        kind="module",
+        owner="package.Chain",
+        source=text,
+        steps=(Step(operator="aten::relu", overload="", arguments=(argument,), results=1),),
+        returns=(1,),
+    )
+    x = Argument(name="x", value={"tensor": 0})
+    program = Argument(name="program", value=region.digest)
+    call = dataclasses.replace(
+        call, operator="region::Chain", arguments=(x, program), region=region,
+        words=words_of([x.value, program.value], call.inputs),
+    )  # fmt: skip
+    return entry(call=call, **more)
 
 
 def gpu_entry(arch, device, *, image=None, **more):

@@ -163,6 +163,18 @@ def test_values_of_the_inputs_can_be_left_out(tmp_path, cast, cast_cases):
     assert b"AACAPwAAAMAAAEBA" not in archive.read(found.path).files[manifest.MANIFEST]
 
 
+def test_the_text_of_a_region_is_left_out_with_them_and_makes_no_other_kernel(
+    tmp_path, cast, cast_cases
+):
+    named = cast("a", cast_cases.region_entry("def forward(self, x): secret()"))
+    assert report(named.path).kernels[0].owners == ("package.Chain",)
+    found, _ = merged(tmp_path, named, samples=False)
+    assert report(found.path).kernels[0].owners == ()
+    assert b"secret" not in archive.read(found.path).files[manifest.MANIFEST]
+    both, choices = merged(tmp_path, named, cast("b", *found.entries))
+    assert (len(both.entries), choices) == (1, ())
+
+
 def test_too_much_for_one_cast_is_not_written(tmp_path, cast_cases):
     texts = [cast_cases.RELU + f"// {i}\n" for i in range(300)]
     entries = [

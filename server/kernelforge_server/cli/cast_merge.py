@@ -36,7 +36,11 @@ def merge(  # noqa: PLR0913  an option is an argument
     ] = None,
     no_samples: Annotated[
         bool,
-        typer.Option("--no-samples", metavar="", help="Leave out values of the model's tensors."),
+        typer.Option(
+            "--no-samples",
+            metavar="",
+            help="Leave out values of the model's tensors, and its code.",
+        ),
     ] = False,
     overwrite: OverwriteOption = False,
     key: TrustedOption = None,

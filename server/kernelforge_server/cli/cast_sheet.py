@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from kernelforge_engine.cast.report import CastReport, Found, KernelReport, SizeReport
+from kernelforge_engine.cast.summary import printable
 from kernelforge_server.cli.sheet import Sheet
 from kernelforge_server.cli.tables import byte_count, interval, microseconds
 from kernelforge_tools.wording import counted
@@ -22,10 +23,9 @@ def heading(cast: CastReport) -> str:
     """What it holds, in a line."""
     share = sum(kernel.share for kernel in cast.kernels)
     calls = counted(sum(len(kernel.sizes) for kernel in cast.kernels), "call")
-    return (
-        f"{cast.path}: {counted(len(cast.kernels), 'kernel')} for {calls}, which took {share:.1%} "
-        "of the time of what was captured."
-    )
+    several = cast.made_by == "merge"  # shares of other captures are of other times
+    took = "" if several else f", which took {share:.1%} of the time of what was captured"
+    return f"{cast.path}: {counted(len(cast.kernels), 'kernel')} for {calls}{took}."
 
 
 def facts(cast: CastReport, *, trusted: bool) -> Iterator[str]:
@@ -40,6 +40,7 @@ def facts(cast: CastReport, *, trusted: bool) -> Iterator[str]:
         "whole model": _whole_model(cast),
         "signature": signature(cast, trusted=trusted),
         "inputs": values(cast),
+        "model code": _texts(cast),
         "file": f"{byte_count(cast.bytes)}, format {cast.format_version}, sha256 {cast.sha256}",
     }
     width = max(map(len, lines))
@@ -74,6 +75,11 @@ def values(cast: CastReport) -> str:
         whole > 0
     )
     return f"{' and '.join(parts)} are inside; `export --no-samples` leaves them out"
+
+
+def _texts(cast: CastReport) -> str:
+    owners = sorted({owner for kernel in cast.kernels for owner in kernel.owners})
+    return f"the text of {', '.join(map(printable, owners))} is inside too" if owners else ""
 
 
 def _runs_on(kernel: KernelReport) -> str:

@@ -49,7 +49,9 @@ def export(  # noqa: PLR0913  an option is an argument
     no_samples: Annotated[
         bool,
         typer.Option(
-            "--no-samples", metavar="", help="Leave out values of the model's own tensors."
+            "--no-samples",
+            metavar="",
+            help="Leave out values of the model's tensors, and its code.",
         ),
     ] = False,
     project: ProjectOption = None,

@@ -2,6 +2,7 @@
 attributes of its module, and the module's parameters and buffers."""
 
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -39,7 +40,11 @@ def all_values(
 @cache
 def method_signature(method: Callable[..., Any]) -> inspect.Signature:
     """The signature of a method without what it is a method of."""
-    signature = inspect.signature(method)
+    return without_self(inspect.signature(method))
+
+
+def without_self(signature: inspect.Signature) -> inspect.Signature:
+    """The signature of a method without what it is a method of."""
     return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
@@ -73,3 +78,11 @@ def spread(values: dict[str, Any], keywords: str | None) -> dict[str, Any]:
     if keywords is not None:
         values |= values.pop(keywords)
     return values
+
+
+def source_of(function: Callable[..., Any] | None) -> str:
+    """The text of a function, empty where it cannot be read."""
+    try:
+        return textwrap.dedent(inspect.getsource(function)) if function else ""
+    except (OSError, TypeError):
+        return ""

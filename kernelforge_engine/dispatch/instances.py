@@ -38,7 +38,7 @@ HOOKS, CHANGING, FIRST, PROGRAM = OWN = "hooks", "changing", "first_call", "prog
 
 
 class Served(Protocol):
-    """What an instance needs to know of the class or function it belongs to."""
+    """What an instance needs to know of the class or function it belongs to: a Ledger."""
 
     shim: Shim
     kernels: list[Kernel]
@@ -50,6 +50,9 @@ class Served(Protocol):
     def site(self, kernels: tuple[Kernel, ...]) -> "Site | None": ...
     def keep(self, site: "Site") -> None: ...
     def gone(self, instance: "Instance") -> None: ...
+
+
+Live = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]  # what is called, and with what
 
 
 @dataclass(kw_only=True, eq=False)
@@ -96,18 +99,18 @@ NOTHING = Known(version=None, structure=None, attributes={}, named={}, tail=(), 
 class Instance:
     """Serves the calls of one module, or of a function where `module` is None."""
 
-    def __init__(
-        self, served: Served, original: Callable[..., Any], module: torch.nn.Module | None = None
-    ) -> None:
-        self._served, self._original, self._counts = served, original, served.counts
+    def __init__(self, served: Served, module: torch.nn.Module | None = None) -> None:
+        self._served, self._counts = served, served.counts
         self._module = weakref.ref(module, self._gone) if module is not None else None
         self._lock = threading.RLock()  # a module may go while it is held
         self._known = NOTHING
         self._sites: list[Site] = []
         self._changes = self._resting = self._misses = 0
 
-    def serve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a kernel answers to a call, or MISSED, which is counted by its reason."""
+    def serve(
+        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """What a kernel answers to a call of `original`, or MISSED, counted by its reason."""
         known = self._known
         if known.version is not self._served.version:
             known = self._learned()
@@ -127,7 +130,7 @@ class Instance:
         site = way.sites.get(tuple(facts))
         if site is None or (tensors or known.tensors)[0].shape not in site.shapes:
             return self._far(known)
-        return self._near(known, way, site, values, tensors, (args, kwargs))
+        return self._near(known, way, site, values, tensors, (original, args, kwargs))
 
     def _far(self, known: Known) -> Any:
         """A call that its arguments alone tell from all that are served. Whether these are still
@@ -144,7 +147,7 @@ class Instance:
         site: Site,
         values: Sequence[Any],
         tensors: list[Tensor],
-        call: tuple[tuple[Any, ...], dict[str, Any]],
+        call: Live,
     ) -> Any:
         """A call that may be served: the shim compares its tensors and runs the kernel."""
         if known.structure is not None and not known.structure.holds():
@@ -167,7 +170,7 @@ class Instance:
         if outcome != ASK:
             return MISSED  # counted by the shim
         given = dict(zip(way.binding.names, values, strict=True))
-        return self._observed(known, site, given, *call)
+        return self._observed(known, site, given, call)
 
     def trust(self, count: int) -> None:
         """Take calls with so many positional arguments for what was judged, unseen."""
@@ -199,8 +202,7 @@ class Instance:
         known: Known,
         site: Site,
         given: Mapping[str, Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        call: Live,
     ) -> Any:
         """Run the model's own code once, and compare its program with those of the kernels."""
         try:
@@ -208,16 +210,17 @@ class Instance:
         except Unguardable:
             return self._missed("key_set")
         module = self._module() if self._module is not None else None
+        original, args, kwargs = call
         head = () if module is None else (module,)
         kernel = site.kernels[0]
-        output, call = observed(
-            lambda: self._original(*head, *args, **kwargs),
+        output, record = observed(
+            lambda: original(*head, *args, **kwargs),
             found,
             kernel.name,
             kernel.region.kind,
             kernel.region.owner,
         )
-        same = self._compared(known, site, _words(found), call)
+        same = self._compared(known, site, _words(found), record)
         self._counts[FIRST if same else PROGRAM] += 1
         return output
 
@@ -303,7 +306,7 @@ def _look(served: Served, module: torch.nn.Module | None) -> Known:
         version=version,
         structure=structure,
         attributes=attributes,
-        named=named,
+        named=named if kernels else {},
         tail=tail,
         kernels=kernels,
         covered=bool(covering),

@@ -213,8 +213,8 @@ class Cast:
 
     def _missed(self, shim: Shim) -> Counter[tuple[str, str]]:
         ours = {entry.call.name for entry in self.file.entries}
-        all_of_them = shim.misses() | (regions(shim).misses() if self._kernels else {})
-        found = {n: reasons for n, reasons in all_of_them.items() if n in ours}
+        missed = shim.misses() | regions(shim).misses()
+        found = {n: reasons for n, reasons in missed.items() if n in ours}
         return Counter({(n, r): count for n, rs in found.items() for r, count in rs.items()})
 
     def _all_fallbacks(self) -> Counter[tuple[str, str]]:

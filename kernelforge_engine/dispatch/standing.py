@@ -14,11 +14,11 @@ from torch import Tensor
 
 from kernelforge_engine.calls import Argument, Call, Region
 from kernelforge_engine.dispatch.instance import PLAIN
-from kernelforge_engine.dispatch.instances import Instance
 from kernelforge_engine.dispatch.kernels import Kernel
+from kernelforge_engine.dispatch.ledger import Ledger
 from kernelforge_engine.dispatch.regions import values_of
 from kernelforge_engine.dispatch.shim import Shim
-from kernelforge_engine.dispatch.targets import ClassTarget, FunctionTarget
+from kernelforge_engine.dispatch.targets import ClassTarget, FunctionTarget, Target
 from kernelforge_engine.plans import ResolvedPlan
 
 
@@ -32,7 +32,7 @@ def served(
     kernel = Kernel(shim, replace(call, arguments=tuple(renamed)), region, plan)
     kernel.scope.add(None)
     names, values = [a.name for a in renamed], list(values_of(call, inputs).values())
-    target, instance, hit = (
+    target, module, hit = (
         _module(shim, names[:split], dict(zip(names[split:], values[split:], strict=False)), call)
         if region.kind == "module"
         else _function(shim, names[:split])
@@ -40,7 +40,7 @@ def served(
     target.serve([kernel])
     kernel.turn(on=True)
     try:
-        instance.trust(len(values[:split]))
+        target.instance(module).trust(split)
         yield lambda: hit(*values[:split])
     finally:
         kernel.turn(on=False)
@@ -49,7 +49,7 @@ def served(
 
 def _module(
     shim: Shim, names: Sequence[str], own: dict[str, Any], call: Call
-) -> tuple[ClassTarget, Instance, Callable[..., Any]]:
+) -> tuple[Target, torch.nn.Module | None, Callable[..., Any]]:
     """A module with attributes and tensors of its own, and with as many parts as there were."""
     kind = type("Standing", (torch.nn.Module,), {"forward": _nothing(["self", *names])})
     module: torch.nn.Module = kind()
@@ -58,15 +58,14 @@ def _module(
         setattr(module, name, torch.nn.Parameter(value, False) if is_tensor else value)
     for number in range(len({a.name.rpartition(".")[0] for a in call.arguments} - {""})):
         module.add_module(f"part{number}", torch.nn.Module())
-    target = ClassTarget(shim, "", kind)
-    return target, target.instance(module), lambda *args: module.forward(*args)
+    return ClassTarget(Ledger(shim, ""), kind), module, lambda *args: module.forward(*args)
 
 
 def _function(
     shim: Shim, names: Sequence[str]
-) -> tuple[FunctionTarget, Instance, Callable[..., Any]]:
-    target = FunctionTarget(shim, "", _nothing(names))
-    return target, target.instance, target.stand_in
+) -> tuple[Target, torch.nn.Module | None, Callable[..., Any]]:
+    target = FunctionTarget(Ledger(shim, ""), _nothing(names))
+    return target, None, target.stand_in
 
 
 def _nothing(names: Sequence[str]) -> Callable[..., Any]:

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import FunctionType
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 
 from kernelforge_engine.calls import Region
+from kernelforge_engine.dispatch.instance import source_of
 from kernelforge_engine.dispatch.kernels import Kernel
+from kernelforge_engine.dispatch.ledger import Ledger
 from kernelforge_engine.dispatch.shim import Shim
 from kernelforge_engine.dispatch.targets import (
     OURS,
@@ -26,14 +29,15 @@ T = TypeVar("T")
 class Regions:
     """Which kernels are enabled; several casts may serve one region, the newest first.
 
-    A target is known by its original too: whoever replaces a forward makes another one of it.
+    A class has a ledger for each forward it had: whoever replaces one makes another region of it.
     """
 
     def __init__(self, shim: Shim) -> None:
         self._shim = shim
         self._lock = threading.RLock()
-        self._targets: dict[Any, Target] = {}
+        self._targets: dict[Any, Target] = {}  # those with kernels, and what they stand in for
         self._enabled: list[Kernel] = []
+        self._ledgers: WeakKeyDictionary[Any, WeakKeyDictionary[Any, Ledger]] = WeakKeyDictionary()
 
     def enable(self, kernels: Sequence[Kernel], model: object) -> list[Kernel]:
         """Serve the modules of a model, or with None those of the whole process; functions are
@@ -66,17 +70,20 @@ class Regions:
                 kernel.targets.clear()
             gone = set(kernels)
             self._enabled = [k for k in self._enabled if k not in gone]
-            for target in self._targets.values():
-                if gone.intersection(target.kernels):
-                    target.serve(self._of(target))
+            for key, target in list(self._targets.items()):
+                kernels = self._of(target)
+                if gone.intersection(target.ledger.kernels):
+                    target.serve(kernels)
+                if not kernels:
+                    del self._targets[key]
 
     def misses(self) -> dict[str, dict[str, int]]:
         """Calls of regions that went to the model's own code, by region and reason."""
         found: dict[str, dict[str, int]] = {}
         with self._lock:
-            for target in self._targets.values():
-                for reason, count in target.misses().items():
-                    reasons = found.setdefault(target.name, {})
+            for ledger in [one for ledgers in self._ledgers.values() for one in ledgers.values()]:
+                for reason, count in ledger.misses().items():
+                    reasons = found.setdefault(ledger.name, {})
                     reasons[reason] = reasons.get(reason, 0) + count
         return found
 
@@ -84,20 +91,28 @@ class Regions:
         return [kernel for kernel in self._enabled if target in kernel.targets]
 
     def _found(self, kernel: Kernel) -> Iterator[Target]:
-        name, region = kernel.call.operator, kernel.region
+        region, made = kernel.region, self._targets
         if region.kind == "module":
             kinds = subclasses() if kernel.scope.everywhere else kernel.scope.kinds()
             for kind in _named(filter(_is_plain, kinds), kernel.name, region):
                 forward = inspect.getattr_static(kind, "forward")
                 key = kind, OURS.get(id(forward), forward)
-                if key not in self._targets:
-                    self._targets[key] = ClassTarget(self._shim, name, kind)
-                yield self._targets[key]
+                if key not in made:
+                    made[key] = ClassTarget(self._ledger(kernel, *key), kind)
+                yield made[key]
         else:
             for function in _functions(kernel.name, region):
-                if function not in self._targets:
-                    self._targets[function] = FunctionTarget(self._shim, name, function)
-                yield self._targets[function]
+                if function not in made:
+                    made[function] = FunctionTarget(
+                        self._ledger(kernel, function, function), function
+                    )
+                yield made[function]
+
+    def _ledger(self, kernel: Kernel, place: object, original: object) -> Ledger:
+        ledgers = self._ledgers.setdefault(place, WeakKeyDictionary())
+        if original not in ledgers:
+            ledgers[original] = Ledger(self._shim, kernel.call.operator)
+        return ledgers[original]
 
 
 @cache
@@ -119,11 +134,21 @@ def subclasses() -> set[type[torch.nn.Module]]:
 
 
 def _named(candidates: Iterable[T], name: str, region: Region) -> list[T]:
-    """The classes or functions with the name of a region: its very own, else those whose module has
-    another name than where it was captured. What they do is found out when they are called."""
+    """The classes or functions with the name of a region: its very own, else those with its source
+    whose module has another name than where it was captured. What they do is found out when they
+    are called."""
     named = [c for c in candidates if getattr(c, "__name__", "") == name]
-    qualified = [c for c in named if f".{region.owner}".endswith(f".{_qualname(c)}")]
-    return [c for c in qualified if f"{c.__module__}.{_qualname(c)}" == region.owner] or qualified
+    own = [c for c in named if f"{c.__module__}.{_qualname(c)}" == region.owner]
+    return own or [
+        c
+        for c in named
+        if f".{region.owner}".endswith(f".{_qualname(c)}") and _source(c) == region.source
+    ]
+
+
+def _source(named: Any) -> str:
+    text = inspect.getattr_static(named, "forward") if isinstance(named, type) else named
+    return source_of(inspect.unwrap(text))
 
 
 def _qualname(named: Any) -> str:

@@ -8,8 +8,6 @@ is replaced wherever a module of the process holds it under some name.
 
 import inspect
 import sys
-import threading
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import wraps
 from types import ModuleType
@@ -18,121 +16,85 @@ from typing import Any
 import torch
 from torch.compiler import is_compiling
 
-from kernelforge_engine.dispatch.instance import method_signature
-from kernelforge_engine.dispatch.instances import MISSED, OWN, Instance, Site, seated
+from kernelforge_engine.dispatch.instance import without_self
+from kernelforge_engine.dispatch.instances import MISSED, Instance
 from kernelforge_engine.dispatch.kernels import Kernel
-from kernelforge_engine.dispatch.shim import REASONS, Shim
-from kernelforge_engine.errors import NotInstalled
+from kernelforge_engine.dispatch.ledger import NOBODY, Ledger
 
-OURS: dict[int, Callable[..., Any]] = {}  # what stands in for an original, by its id
+OURS: dict[int, Callable[..., Any]] = {}  # the originals of what stands in now, by its id
 
 
 class Target:
-    """What classes and functions have in common: kernels, sites, and what was counted."""
+    """What stands in for a forward or function while its ledger has kernels. A stand-in that
+    somebody else still holds after that serves nobody."""
 
-    def __init__(self, shim: Shim, name: str, original: Callable[..., Any]) -> None:
-        self.shim, self.name, self.original = shim, name, original
-        self.kernels: list[Kernel] = []
-        self.version: object = object()
-        self.lock = threading.RLock()  # a module may go while it is held
-        self.counts = dict.fromkeys((*REASONS, *OWN), 0)
-        self._sites: list[Site] = []
-        self._free: dict[tuple[Kernel, ...], list[Site]] = defaultdict(list)
+    def __init__(self, ledger: Ledger, original: Callable[..., Any]) -> None:
+        self.ledger, self.original = ledger, original
+        self.view: dict[int, Instance] = {}
+        self.stand_in = self._made()
+        self._is_placed = False
 
     def serve(self, kernels: list[Kernel]) -> None:
         """Have calls served by these kernels from now on, none where there are none."""
-        with self.lock:
-            placed = bool(self.kernels)
-            self.kernels, self.version = kernels, object()
-            if kernels and not placed:
-                self.place()
-            elif placed and not kernels:
-                self.restore()
+        self.ledger.serve(kernels)
+        if kernels and not self._is_placed:
+            self.ledger.open(self.view, self._signature())
+            OURS[id(self.stand_in)] = self.original
+            self._is_placed = True
+            self._place()
+        elif self._is_placed and not kernels:
+            self._restore()
+            self._is_placed = False
+            del OURS[id(self.stand_in)]
+            self.ledger.close(self.view)
 
-    def place(self) -> None:
-        """Stand in for the original."""
+    def instance(self, module: torch.nn.Module | None) -> Instance:
+        """What serves the calls of one module, or of a function: nobody when nothing is enabled."""
+        return self.ledger.instance(module, self.view) if self._is_placed else NOBODY
+
+    def _signature(self) -> inspect.Signature:
         raise NotImplementedError
 
-    def restore(self) -> None:
-        """Let the original stand where it stood."""
+    def _made(self) -> Callable[..., Any]:
         raise NotImplementedError
 
-    def misses(self) -> Counter[str]:
-        """Calls that went to the model's own code, by reason."""
-        with self.lock:
-            found = Counter({r: count for r, count in self.counts.items() if count})
-            for site in self._sites:
-                found.update(self.shim.site_misses(site.number))
-        return found
+    def _place(self) -> None:
+        raise NotImplementedError
 
-    def site(self, kernels: tuple[Kernel, ...]) -> Site | None:
-        """A site of these kernels: one that nobody uses any more, or a new one."""
-        with self.lock:
-            if self._free[kernels]:
-                return self._free[kernels].pop()
-            try:
-                made = seated(self.shim, kernels)
-            except NotInstalled:
-                return None
-            self._sites.append(made)
-        return made
-
-    def keep(self, site: Site) -> None:
-        """A site that is not used any more."""
-        with self.lock:
-            self._free[site.kernels].append(site)
-
-    def gone(self, instance: Instance) -> None:
-        """The module of an instance is gone."""
+    def _restore(self) -> None:
+        raise NotImplementedError
 
 
 class ClassTarget(Target):
     """The forward of one class, for modules of exactly that class."""
 
-    def __init__(self, shim: Shim, name: str, kind: type[torch.nn.Module]) -> None:
-        super().__init__(shim, name, kind.forward)
-        self.signature = method_signature(kind.forward)
+    def __init__(self, ledger: Ledger, kind: type[torch.nn.Module]) -> None:
         self._kind = kind
         self._own = "forward" in vars(kind)
-        self._instances: dict[int, Instance] = {}
-        self._stand_in = self._made()
-        OURS[id(self._stand_in)] = self.original
+        super().__init__(ledger, kind.forward)
 
-    def place(self) -> None:
-        """Replace the forward of the class."""
-        self._kind.forward = self._stand_in
+    def _signature(self) -> inspect.Signature:
+        return without_self(inspect.signature(self.original))
 
-    def restore(self) -> None:
-        """Put the forward back, unless somebody else has replaced it since."""
-        if vars(self._kind).get("forward") is self._stand_in:
-            if self._own:
-                self._kind.forward = self.original
-            else:
-                del self._kind.forward
-        for instance in list(self._instances.values()):
-            instance.release()
+    def _place(self) -> None:
+        self._kind.forward = self.stand_in
 
-    def gone(self, instance: Instance) -> None:
-        """Forget an instance."""
-        with self.lock:
-            for key, known in list(self._instances.items()):
-                if known is instance:
-                    del self._instances[key]
-
-    def instance(self, module: torch.nn.Module) -> Instance:
-        """What serves the calls of one module."""
-        with self.lock:
-            return self._instances.setdefault(id(module), Instance(self, self.original, module))
+    def _restore(self) -> None:
+        if vars(self._kind).get("forward") is not self.stand_in:
+            return  # somebody else has replaced it since
+        if self._own:
+            self._kind.forward = self.original
+        else:
+            del self._kind.forward
 
     def _made(self) -> Callable[..., Any]:
-        original, kind, instances = self.original, self._kind, self._instances
-        instance_of = self.instance
+        original, kind, view, instance_of = self.original, self._kind, self.view, self.instance
 
         @wraps(original)
         def forward(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
             if not is_compiling() and type(self) is kind:
-                instance = instances.get(id(self)) or instance_of(self)
-                served = instance.serve(args, kwargs)
+                instance = view.get(id(self)) or instance_of(self)
+                served = instance.serve(original, args, kwargs)
                 if served is not MISSED:
                     return served
             return original(self, *args, **kwargs)
@@ -143,29 +105,23 @@ class ClassTarget(Target):
 class FunctionTarget(Target):
     """One function, wherever a module of this process holds it."""
 
-    def __init__(self, shim: Shim, name: str, original: Callable[..., Any]) -> None:
-        super().__init__(shim, name, original)
-        self.signature = inspect.signature(original)
-        self.instance = Instance(self, original)
-        self.stand_in = self._made()
-        OURS[id(self.stand_in)] = original
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self.original)
 
-    def place(self) -> None:
-        """Replace the function wherever it is."""
+    def _place(self) -> None:
         _replace(self.original, self.stand_in)
 
-    def restore(self) -> None:
-        """Put the function back, also where a module has taken the stand-in since."""
-        _replace(self.stand_in, self.original)
-        self.instance.release()
+    def _restore(self) -> None:
+        _replace(self.stand_in, self.original)  # also where a module has taken it since
 
     def _made(self) -> Callable[..., Any]:
-        original, instance = self.original, self.instance
+        original, view, instance_of, key = self.original, self.view, self.instance, id(None)
 
         @wraps(original)
         def function(*args: Any, **kwargs: Any) -> Any:
             if not is_compiling():
-                served = instance.serve(args, kwargs)
+                instance = view.get(key) or instance_of(None)
+                served = instance.serve(original, args, kwargs)
                 if served is not MISSED:
                     return served
             return original(*args, **kwargs)

@@ -7,7 +7,6 @@ profiler follows them: nothing in the model is replaced, and nothing of it runs 
 import inspect
 import sys
 import sysconfig
-import textwrap
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from kernelforge_engine.dispatch.instance import (
     PLAIN,
     attributes_of,
     bound,
+    source_of,
     spread,
     tensors_of,
 )
@@ -67,8 +67,8 @@ class Site:
     def source(self) -> str:
         """The text of the forward or function, empty where it cannot be read."""
         if self.kind == "function":
-            return source_of(self.target)
-        return source_of(getattr(type(self.target), "forward", None))
+            return known_source(self.target)
+        return known_source(getattr(type(self.target), "forward", None))
 
     def attributes(self) -> dict[str, bool | int | float]:
         """The plain public attributes of a module, which may decide what it computes."""
@@ -91,16 +91,8 @@ class Site:
         return self.attributes(), self.tensors()
 
 
-@cache
-def source_of(function: Callable[..., Any] | None) -> str:
-    """The text of a function, empty where it cannot be read."""
-    try:
-        return textwrap.dedent(inspect.getsource(function)) if function else ""
-    except (OSError, TypeError):
-        return ""
-
-
 Values = Callable[[], Mapping[str, Any]]
+known_source = cache(source_of)
 
 
 class Watch:

@@ -1,5 +1,6 @@
 """`kernelforge cast`: look into packages, and make new ones of them."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from kernelforge_engine.cast.report import CastReport
 from kernelforge_engine.cast.summary import printable
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import BadOption
+from kernelforge_engine.plans import Source
 from kernelforge_engine.rerun import Rerun
 from kernelforge_server.cli.cast_adapt import adapt
 from kernelforge_server.cli.cast_diff import diff
@@ -44,7 +46,7 @@ def inspect(
     """Show what a cast holds, where it comes from and how to load it."""
     session = Session(project=None, as_json=as_json)
     if source is not None:
-        session.show(performed(session, lambda: _source(path, key, source)))
+        _show_source(session, performed(session, lambda: _source(path, key, source)))
         return
     found = _report(session, path, key)
     if as_json:
@@ -56,7 +58,7 @@ def inspect(
     session.show(f"\nTo use it:\n\n{load_text(found)}")
 
 
-def _source(path: Path, key: list[str] | None, wanted: str) -> str:
+def _source(path: Path, key: list[str] | None, wanted: str) -> Source:
     """The source of one kernel, by number or by node.
 
     Raises:
@@ -67,8 +69,7 @@ def _source(path: Path, key: list[str] | None, wanted: str) -> str:
     groups = reports.kernels(file)
     for number, group in enumerate(groups, 1):
         if wanted in {str(number), *(entry.node_id for entry in group)}:
-            text = file.files[group[0].file].decode()
-            return "\n".join(map(printable, text.expandtabs().split("\n")))
+            return file.source(group[0])
     nodes = [group[0].node_id for group in groups]
     raise BadOption(
         field="source",
@@ -76,6 +77,17 @@ def _source(path: Path, key: list[str] | None, wanted: str) -> str:
         why=f"{path} has no such kernel",
         accepted=f"a number from 1 to {len(groups)}, or a node: {', '.join(nodes)}",
     )
+
+
+def _show_source(session: Session, source: Source) -> None:
+    """As it is where a program reads it; to a terminal no control character is sent."""
+    if session.as_json:
+        session.emit({"source": source.text, "digest": source.digest, "backend": source.backend})
+    elif sys.stdout.isatty():
+        lines = source.text.expandtabs().removesuffix("\n").split("\n")
+        typer.echo("\n".join(map(printable, lines)))
+    else:
+        typer.echo(source.text, nl=False)
 
 
 @cast.command(cls=PlainCommand)
@@ -132,5 +144,5 @@ def _report(session: Session, path: Path, key: list[str] | None) -> CastReport:
     return performed(session, lambda: reports.report(existing(path), trusted_keys(key)))
 
 
-for command in (sign, keygen, diff, merge, adapt):
+for command in (adapt, diff, merge, keygen, sign):
     cast.command(cls=PlainCommand)(command)

@@ -29,8 +29,11 @@ def adapt(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Build every kernel from source for this machine, judge and time it here, and write a cast of
-    those that are valid and faster; exit code 3 where none is."""
+    """Make a cast from elsewhere one of this machine.
+
+    Every kernel is built from source, judged and timed here; those that are valid and faster are
+    written. Exit code 3 where none is.
+    """
     session = Session(project=project, as_json=as_json)
     source, target = performed(
         session,

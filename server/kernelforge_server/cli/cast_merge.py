@@ -28,7 +28,7 @@ from kernelforge_tools.lookups import cast_path
 
 
 def merge(  # noqa: PLR0913  an option is an argument
-    casts: Annotated[list[Path], typer.Argument(metavar="A.cast [B.cast...]", help="Casts.")],
+    casts: Annotated[list[Path], typer.Argument(metavar="X.cast", help="Two or more, or one.")],
     output: OutputOption,
     prefer: Annotated[
         Path | None,

@@ -14,7 +14,7 @@ INDENT = "  "
 MADE = {"export": "exported", "merge": "merged", "adapt": "adapted"}
 SIGNATURES = {
     "unsigned": "none: nothing tells who made it",
-    "signed": "by {key}, and it fits; `--key` tells whether that is a key you trust",
+    "signed": "by {key}; `--key` tells whether you trust it",
     "unchecked": "by {key}, not checked: that needs pip install 'kernelforge-mcp[sign]'",
 }
 
@@ -90,7 +90,7 @@ def _runs_on(kernel: KernelReport) -> str:
 
 def kernels_sheet(cast: CastReport) -> Sheet:
     """A row for every kernel; below it one for every size or machine, where there are several."""
-    made = Sheet(">#", "node", "~operator", "<call", ">calls", ">share", ">eager", ">kernel",
+    made = Sheet(">#", "node", "~operator", "~call", "-calls", ">share", ">eager", ">kernel",
                  ">speed-up (99 %)", "-judged", "-label")  # fmt: skip
     for kernel in cast.kernels:
         first = kernel.sizes[0]

@@ -41,6 +41,10 @@ class Budget:
             raise OutOfTime(needed=FEWEST * OUTLASTED * quartet_s, left=left)
         return min(QUARTETS, fitting)
 
+    def add(self, parts: int) -> None:
+        """So many parts more."""
+        self._parts += parts
+
     def skip(self) -> None:
         """One part less: it needed no time, or could not be measured."""
         self._parts = max(self._parts - 1, 1)

@@ -51,11 +51,11 @@ class Measuring:
     def run(self) -> Measurement:
         """The modes, and what each kernel saves; kernels first where those that make the model
         slower are left out of the modes."""
-        kernels = self._attributed(drop=True) if self._order.drop else []
+        kernels = self._dropping() if self._order.drop else []
         dropped = [k.node_id for k in kernels if k.slows]
         rows, failed = self._compared(dropped)
         if self.kernels and not self._order.drop:
-            kernels = self._attributed(drop=False)
+            kernels = [self._attributed(served, []) for served in self.kernels]
         self._say("compared")
         return Measurement(
             rows=tuple(rows), failed=failed, kernels=tuple(kernels), dropped=tuple(dropped)
@@ -76,13 +76,31 @@ class Measuring:
             self._done += 1
         return rows, failed
 
-    def _attributed(self, *, drop: bool) -> list[KernelSaving]:
-        found: list[KernelSaving] = []
-        for served in self.kernels:
-            self._say(f"the model without {served[0].node_id}")
-            out = [k.node_id for k in found if k.slows] if drop else []
-            found.append(attribute(self._subject, served, self._budget, self._rng, without=out))
-            self._done += 1
+    def _dropping(self) -> list[KernelSaving]:
+        """What each kernel saves in a cast without those that were found to slow the model. One
+        that was measured before such a kernel was found is measured again: beside a kernel that
+        costs much, what a small one costs cannot be seen."""
+        found: dict[str, KernelSaving] = {}
+        waiting = self.kernels
+        while waiting:
+            kept: list[list[Hits]] = []
+            again: list[list[Hits]] = []
+            for served in waiting:
+                dropped = [node for node, kernel in found.items() if kernel.slows]
+                kernel = found[served[0].node_id] = self._attributed(served, dropped)
+                if kernel.slows:
+                    again = list(kept)
+                elif kernel.saving_us is not None:
+                    kept.append(served)
+            self._budget.add(len(again))
+            self._total += len(again)
+            waiting = again
+        return list(found.values())
+
+    def _attributed(self, served: list[Hits], dropped: Collection[str]) -> KernelSaving:
+        self._say(f"the model without {served[0].node_id}")
+        found = attribute(self._subject, served, self._budget, self._rng, without=dropped)
+        self._done += 1
         return found
 
     def _say(self, text: str) -> None:

@@ -93,10 +93,11 @@ def _check_entry(entry: Entry, files: Mapping[str, bytes]) -> None:
 
 
 def _check_binaries(where: str, entry: Entry, files: Mapping[str, bytes]) -> None:
-    """Each is what it says, and of several each has a machine of its own that it was judged on."""
+    """Each is what it says, and was judged on a machine of its arch as far as those are known."""
     archs = [binary.arch for binary in entry.binaries]
     judged = {origin.machine.arch for origin in entry.origins}
-    if len(archs) > 1 and (len(set(archs)) < len(archs) or not judged.issuperset(archs)):
+    told = judged or len(archs) > 1
+    if len(set(archs)) < len(archs) or (told and not judged.issuperset(archs)):
         raise _Inconsistent(why=f"{where} has binaries that nothing was found about")
     kernels = {launch.kernel for launch in entry.resolved.launches}
     for binary in entry.binaries:

@@ -52,7 +52,11 @@ def generate(path: Path) -> str:
         if os.path.lexists(taken):
             raise KeyUnusable(key=taken, why="that file exists", step="choose another name")
     _written(path, private, ONLY_OURS)
-    _written(beside, public, FOR_ALL)
+    try:
+        _written(beside, public, FOR_ALL)
+    except NotWritten:
+        path.unlink()
+        raise
     return fingerprint(key.public_key().public_bytes_raw())
 
 

@@ -80,6 +80,9 @@ def test_a_binary_that_nothing_was_found_about_is_refused(tmp_path, cast_cases):
     two = dataclasses.replace(entry, binaries=(*entry.binaries, *other.binaries))
     with pytest.raises(CastRejected, match="binaries that nothing was found about"):
         cast_cases.written(tmp_path / "x.cast", two, binaries={**images, **more})
+    moved = dataclasses.replace(entry, origin=cast_cases.origin("NVIDIA A100", "sm_80"))
+    with pytest.raises(CastRejected, match="binaries that nothing was found about"):
+        cast_cases.written(tmp_path / "x.cast", moved, binaries=images)
     twice = dataclasses.replace(entry, binaries=entry.binaries * 2)
     with pytest.raises(CastRejected, match="binaries that nothing was found about"):
         cast_cases.written(tmp_path / "x.cast", twice, binaries=images)

@@ -24,7 +24,7 @@ from kernelforge_engine.dispatch.kernels import Forms, Kernel, Words, tensor_wor
 from kernelforge_engine.dispatch.observed import observed
 from kernelforge_engine.dispatch.regions import Entered, entered
 from kernelforge_engine.dispatch.shim import PROVEN, REASONS, REFUSED, UNPROVEN, Shim
-from kernelforge_engine.dispatch.structure import Structure
+from kernelforge_engine.dispatch.structure import Structure, Trace
 
 UNSEEN: Any = object()
 MISSED: Any = object()  # the call goes to the model's own code
@@ -104,6 +104,7 @@ class Instance:
         self._module = weakref.ref(module, self._gone) if module is not None else None
         self._lock = threading.RLock()  # a module may go while it is held
         self._known = NOTHING
+        self._trace: Trace | None = None  # of what it was when it was served last
         self._sites: list[Site] = []
         self._changes = self._resting = self._misses = 0
 
@@ -179,8 +180,10 @@ class Instance:
             self._say(site, PROVEN)
 
     def release(self) -> None:
-        """Hold on to nothing of the module; what was proven has to be proven again."""
-        self._known = NOTHING
+        """Hold on to nothing of the module."""
+        with self._lock:
+            self._keep_trace()
+            self._known = NOTHING
 
     def _gone(self, _module: object) -> None:
         """The module is gone: its sites may serve another one."""
@@ -259,9 +262,19 @@ class Instance:
         """Look at the module, and at the kernels that may serve it."""
         module = self._module() if self._module is not None else None
         with self._lock:
-            self._forget()
-            self._known = _look(self._served, module)
-            return self._known
+            known = _look(self._served, module)
+            self._keep_trace()
+            if known.structure is not None:
+                if self._trace is None or not self._trace.fits(known.structure):
+                    self._forget()
+                self._trace = None
+            self._known = known
+            return known
+
+    def _keep_trace(self) -> None:
+        """Remember what it was when it was compared: what was proven holds for that."""
+        if self._known.structure is not None:
+            self._trace = Trace(self._known.structure)
 
     def _way(self, known: Known, count: int, keywords: tuple[str, ...]) -> Way | None:
         """A way of passing arguments that was not seen before, with the kernels that fit it."""

@@ -67,11 +67,11 @@ def main() -> None:
             times["eager"].append(call_us(partial(norm, x)))
             times["eager_other"].append(call_us(partial(norm, other)))
             served.enable([kernel], norm)
-            norm(x)  # recorded, and compared with what was judged
+            norm(x)  # recorded in the first round, and compared with what was judged
             times["hit"].append(call_us(partial(norm, x)))
             times["miss"].append(call_us(partial(norm, other)))
             served.disable([kernel])
-    assert kernel.hits == CALLS * BATCHES * ROUNDS
+    assert kernel.hits == (CALLS * BATCHES + 1) * ROUNDS - 1
     us = {name: round(min(found), 3) for name, found in times.items()}
     print(
         json.dumps(

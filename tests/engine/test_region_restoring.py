@@ -109,6 +109,29 @@ def test_copies_that_are_made_while_enabled_are_served_for_themselves(cast, code
     assert "forward" not in vars(twins[0].norm)
 
 
+def test_what_was_recorded_holds_while_the_module_is_the_same(cast, code, x):
+    norm, original = code.RMSNorm(), code.RMSNorm.forward
+
+    def enabled():
+        with torch.no_grad(), cast:
+            found = norm(x), norm(x)
+        return all(torch.allclose(f, original(norm, x), atol=1e-6) for f in found)
+
+    assert enabled()
+    assert enabled()
+    counters = cast.counters()
+    assert (counters.hits, counters.fallbacks) == (3, {"region::RMSNorm": {"first_call": 1}})
+    norm.weight = torch.nn.Parameter(torch.zeros(SIZE))
+    assert enabled()
+    norm.eval()
+    assert enabled()
+    assert cast.counters().fallbacks == {"region::RMSNorm": {"first_call": 3}}
+    norm.elsewhere = []  # which could be any other list once it is gone
+    assert enabled()
+    assert enabled()
+    assert cast.counters().fallbacks == {"region::RMSNorm": {"first_call": 5}}
+
+
 def test_an_inherited_forward_is_inherited_again(code, x, tmp_path):
     kind = type("Child", (code.RMSNorm,), {"__module__": code.__name__})
     code.Child = kind
@@ -165,16 +188,16 @@ def test_only_the_modules_of_the_given_models_are_served(cast, code, x):
         cast.enable(torch.nn.Sequential(second))
         for norm in (first, second, third) * 2:
             norm(x)
-        assert cast.counters().hits == 3
+        assert cast.counters().hits == 4
         cast.enable()
         for norm in (first, second, third) * 2:
             norm(x)
-        assert cast.counters().hits == 6
+        assert cast.counters().hits == 9
         cast.disable()
         cast.enable(third)
         for norm in (first, second, third) * 2:
             norm(x)
-        assert cast.counters().hits == 7
+        assert cast.counters().hits == 11
 
 
 def test_a_region_that_is_not_here_is_inactive_until_it_is(path, code, x):
@@ -224,13 +247,13 @@ def test_two_casts_serve_one_region_the_newest_first(path, code, x):
                 assert (first.counters().hits, second.counters().hits) == (1, 1)
             norm(x)
             norm(x)
-        assert (first.counters().hits, second.counters().hits) == (2, 1)
+        assert (first.counters().hits, second.counters().hits) == (3, 1)
         second.enable()
         first.enable()
         second.disable()
         norm(x)
         norm(x)
-        assert (first.counters().hits, second.counters().hits) == (3, 1)
+        assert (first.counters().hits, second.counters().hits) == (5, 1)
         first.disable()
     assert code.RMSNorm.forward is original
 

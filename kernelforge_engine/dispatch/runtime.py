@@ -25,7 +25,7 @@ from kernelforge_engine.dispatch.kernels import Kernel
 from kernelforge_engine.dispatch.loading import Inactive, Loader
 from kernelforge_engine.dispatch.shim import Handle, Shim
 from kernelforge_engine.dispatch.swapping import regions
-from kernelforge_engine.errors import NotInstalled
+from kernelforge_engine.errors import BadOption, NotInstalled
 
 SWITCH = "KERNELFORGE_DISABLE"
 
@@ -35,12 +35,18 @@ Key = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """One kernel of a cast; `inactive` says why it serves no call, or is None."""
+    """One kernel of a cast; `inactive` says why it serves no call, or is None.
+
+    Of its hits so many were `compared` with eager, and none differed by more than `worst` times the
+    root mean square of eager's answer.
+    """
 
     node_id: str
     operator: str
     hits: int
     inactive: str | None
+    compared: int = 0
+    worst: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +91,7 @@ class Cast:
         self._inactive: dict[Key, str] = {}
         self._hits: Counter[Key] = Counter()
         self._fallbacks: Counter[tuple[str, str]] = Counter()
+        self._compared: dict[Key, tuple[int, float]] = {}
         self._before: Counter[tuple[str, str]] = Counter()
         self._compiled: list[Call] = []
         self._enabled = False
@@ -92,10 +99,14 @@ class Cast:
             self._prepare()
 
     @overload
-    def enable(self, *, without: Collection[str] = ()) -> None: ...
+    def enable(self, *, without: Collection[str] = (), shadow: float = 0.0) -> None: ...
     @overload
-    def enable(self, model: Model, *, without: Collection[str] = ()) -> Model: ...
-    def enable(self, model: Model | None = None, *, without: Collection[str] = ()) -> Model | None:
+    def enable(
+        self, model: Model, *, without: Collection[str] = (), shadow: float = 0.0
+    ) -> Model: ...
+    def enable(
+        self, model: Model | None = None, *, without: Collection[str] = (), shadow: float = 0.0
+    ) -> Model | None:
         """Serve calls from now on; `model` is returned as it is.
 
         Operators are served in the whole process. Regions are served in the modules that `model`
@@ -106,10 +117,20 @@ class Cast:
         Does nothing under KERNELFORGE_DISABLE=1. On CUDA, call it after the model was moved to its
         devices and outside of graph captures. Kernels of the nodes `without` stay out until the
         next enable; that of a cast which is enabled already changes nothing.
+
+        With `shadow` that share of the hits of operators, of all casts, is run by eager as well and
+        compared; counters() shows what was found. Calls in place and those recorded into a CUDA
+        graph are left out, and so are regions.
+
+        Raises:
+            BadOption: `shadow` is no share.
+            NoCompiler, NotWritten, ShimUnusable, ChildDied, ChildTimedOut
         """
+        every = _every(shadow)
         with self._lock:
             if not _switched_off():
                 shim = self._prepare()
+                shim.shadow(every)
                 if not self._enabled:
                     self._before = self._missed(shim)
                     for entry in self.file.entries:
@@ -127,6 +148,7 @@ class Cast:
                 self._fallbacks += self._missed(self._shim) - self._before
                 for key, handle in self._handles.items():
                     self._hits[key] += self._shim.hits(handle)
+                    self._compared[key] = self._compared_with_eager(key)
                     self._shim.remove(handle)
                 self._handles.clear()
                 compiling.remove(self._compiled)
@@ -228,12 +250,23 @@ class Cast:
             hits += self._shim.hits(self._handles[entry.key])
         if entry.key in self._kernels:
             hits += self._kernels[entry.key].hits
+        compared, worst = self._compared_with_eager(entry.key)
         return Served(
             node_id=entry.node_id,
             operator=entry.call.name,
             hits=hits,
             inactive=self._inactive.get(entry.key),
+            compared=compared,
+            worst=worst,
         )
+
+    def _compared_with_eager(self, key: Key) -> tuple[int, float]:
+        """How many hits were compared so far, and the largest difference."""
+        count, worst = self._compared.get(key, (0, 0.0))
+        if self._shim is None or key not in self._handles:
+            return count, worst
+        more, found = self._shim.compared(self._handles[key])
+        return count + more, max(worst, found)
 
 
 def load(path: Path, *, cache: Path | None = None, trusted: Trusted | None = None) -> Cast:
@@ -244,6 +277,14 @@ def load(path: Path, *, cache: Path | None = None, trusted: Trusted | None = Non
         ChildDied, ChildTimedOut
     """
     return Cast(read(path, trusted), cache or Path.home() / ".cache" / "kernelforge")
+
+
+def _every(shadow: float) -> int:
+    """One in how many hits that share is, 0 for none."""
+    if not 0 <= shadow <= 1:
+        accepted = "a number from 0 to 1, such as 0.01"
+        raise BadOption(field="shadow", value=shadow, why="it is no share", accepted=accepted)
+    return round(1 / shadow) if shadow else 0
 
 
 def _switched_off() -> bool:

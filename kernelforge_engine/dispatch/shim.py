@@ -134,6 +134,15 @@ class Shim:
         count: int = self._native.kf_hits(handle.variant)
         return count
 
+    def shadow(self, every: int) -> None:
+        """Run one in `every` hits of an operator by eager too, and compare; 0 for none."""
+        self._native.kf_shadow(every)
+
+    def compared(self, handle: Handle) -> tuple[int, float]:
+        """How many calls of a variant were compared with eager, and the largest difference over the
+        root mean square of eager's answer."""
+        return self._native.kf_compared(handle.variant), self._native.kf_worst(handle.variant)
+
     def misses(self) -> dict[str, dict[str, int]]:
         """Calls of hooked operators that went to eager, by operator and reason, since the load."""
         with self._lock:

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plan.h"
+#include "shadow.h"
 
 namespace kernelforge {
 
@@ -188,8 +189,11 @@ class Hook {
     Words words;
     const Variant* variant = nullptr;
     const auto reason = decide(keys, *stack, autograd, words, variant);
-    if (C10_LIKELY(reason == Reason::kCount)) return run(*variant, words, stack);
-    misses_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+    if (C10_LIKELY(reason == Reason::kCount)) {
+      if (C10_LIKELY(!Shadow::comparing())) return run(*variant, words, op, keys, stack, autograd);
+    } else {
+      misses_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+    }
     (autograd ? *previous_autograd_ : *previous_).callBoxed(op, keys, stack);
   }
 
@@ -231,12 +235,30 @@ class Hook {
     return variant->loaded(words.placed()) ? Reason::kCount : Reason::kDevice;
   }
 
-  void run(const Variant& variant, const Words& words, c10::Stack* stack) {
+  void run(const Variant& variant, const Words& words, const c10::OperatorHandle& op,
+           c10::DispatchKeySet keys, c10::Stack* stack, bool autograd) {
     const_cast<Variant&>(variant).hits.fetch_add(1, std::memory_order_relaxed);
     Hit hit(variant, words, type_);
     launched(hit, op_.operator_name());
+    if (C10_UNLIKELY(Shadow::get().due()) && !variant.writes() && !hit.recorded()) {
+      const Comparing comparing;
+      note(variant, compared(hit, op, keys, *stack, autograd));
+    }
     if (counts_writes_) hit.bump_versions();
     hit.finish(arguments_, returns_, stack);
+  }
+
+  // How far the kernel that was there before is from a hit; infinitely where it refuses the call.
+  double compared(const Hit& hit, const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                  const c10::Stack& stack, bool autograd) const {
+    const auto arguments = torch::jit::last(stack, arguments_);
+    c10::Stack eager(arguments.begin(), arguments.end());
+    try {
+      (autograd ? *previous_autograd_ : *previous_).callBoxed(op, keys, &eager);
+    } catch (const c10::Error&) {
+      return std::numeric_limits<double>::infinity();
+    }
+    return difference(hit.outputs(), eager);
   }
 
   const c10::OperatorHandle op_;

@@ -135,6 +135,17 @@ EXPORT uint64_t kf_hits(const Variant* variant) {
   return variant->hits.load(std::memory_order_relaxed);
 }
 
+// Compare one in `every` hits with eager, 0 for none.
+EXPORT void kf_shadow(uint64_t every) { Shadow::get().set(every); }
+
+EXPORT uint64_t kf_compared(const Variant* variant) {
+  return variant->compared.load(std::memory_order_relaxed);
+}
+
+EXPORT double kf_worst(const Variant* variant) {
+  return variant->worst.load(std::memory_order_relaxed);
+}
+
 // Whether this process already uses a device, so that loading code there opens no new context.
 EXPORT int kf_device_active(int device) {
   return guarded([&] {

@@ -20,7 +20,7 @@ from kernelforge_engine.worker.budget import Budget
 
 CONFIDENCE = 0.99
 SAMPLE_US = 10_000.0
-LONG_US = 1_000_000.0  # beside a run of this length, what switching costs cannot be seen
+LONG_US = 5_000_000.0  # beside a run of this length, what switching costs cannot be seen
 MOST_CALLS = 200
 TRIES = 3  # the first run after a switch is slow, and any may be
 SEED = 20_240_229

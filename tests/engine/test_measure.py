@@ -1,6 +1,8 @@
 """A whole model with and without a cast: every mode, the figures, and what each kernel saves."""
 
+import importlib.util
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -291,6 +293,22 @@ def test_outputs_that_are_not_finite_with_the_cast_are_no_measurement(tmp_path):
     with pytest.raises(MeasurementFailed, match="not finite"):
         compare(bad, "eager", short(), rng())
     assert not bad.cast.counters().enabled
+
+
+def test_the_kernel_of_a_region_is_measured_like_any_other(tmp_path):
+    file = Path(__file__).with_name("region_cases.py")
+    spec = importlib.util.spec_from_file_location("region_cases", file)
+    cases = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(cases)
+    code, x = cases.model_code(tmp_path), torch.randn(6, 16)
+    call = cases.call_of(code.RMSNorm(), hidden_states=x)
+    cast = runtime.load(cases.write(tmp_path / "norms.cast", (call, cases.RMS)))
+    twice = torch.nn.Sequential(code.RMSNorm(), code.RMSNorm())
+    found = Measuring(Subject(model=twice, sets=[((x,), {})], cast=cast), order(), ignore).run()
+    assert (found.rows[0].run_hits, found.rows[0].fallbacks) == (2, {})
+    (kernel,) = found.kernels
+    assert (kernel.operator, kernel.run_hits) == ("region::RMSNorm", 2)
+    assert kernel.low_us <= kernel.saving_us <= kernel.high_us
 
 
 def tiny_llama():

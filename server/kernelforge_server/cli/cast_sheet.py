@@ -49,12 +49,16 @@ def facts(cast: CastReport, *, trusted: bool) -> Iterator[str]:
 
 
 def _whole_model(cast: CastReport) -> str:
-    """What its exporter measured, where that was done."""
+    """What its exporter measured, where that was done; what it kept against that comes first."""
     found = cast.whole_model
-    if found is None or found.speedup is None:
+    if found is None:
         return ""
+    slowing = ", ".join(found.slowing)
+    loud = f"SLOWER WITH {slowing}, which was kept all the same; " if slowing else ""
+    if found.speedup is None:
+        return f"{loud}not compared: {found.uncompared}"
     figures = interval(found.speedup, found.low, found.high)
-    return f"{figures} where it was exported, with these kernels"
+    return f"{loud}{figures} where it was exported, with these kernels"
 
 
 def signature(cast: CastReport, *, trusted: bool) -> str:

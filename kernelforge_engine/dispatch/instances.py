@@ -83,6 +83,7 @@ class Known:
 
     version: object
     structure: Structure | None
+    dtype: torch.dtype  # what torch makes new tensors of, which no argument says
     attributes: Mapping[str, Any]
     named: Mapping[str, Tensor]
     tail: Facts
@@ -92,8 +93,16 @@ class Known:
     hooks: Sequence[Mapping[Any, Any]] = ()
     ways: dict[object, Way | None] = field(default_factory=dict)
 
+    def holds(self) -> bool:
+        """Whether all of this is still so."""
+        if self.dtype is not torch.get_default_dtype():
+            return False
+        return self.structure is None or self.structure.holds()
 
-NOTHING = Known(version=None, structure=None, attributes={}, named={}, tail=(), kernels=())
+
+NOTHING = Known(
+    version=None, structure=None, dtype=torch.float32, attributes={}, named={}, tail=(), kernels=()
+)
 
 
 class Instance:
@@ -105,6 +114,7 @@ class Instance:
         self._lock = threading.RLock()  # a module may go while it is held
         self._known = NOTHING
         self._trace: Trace | None = None  # of what it was when it was served last
+        self._dtype: torch.dtype | None = None
         self._sites: list[Site] = []
         self._changes = self._resting = self._misses = 0
 
@@ -137,7 +147,7 @@ class Instance:
         """A call that its arguments alone tell from all that are served. Whether these are still
         the right ones to compare with takes longer to say, so that it is not asked every time."""
         self._misses += 1
-        if not self._misses % LOOK and known.structure is not None and not known.structure.holds():
+        if not self._misses % LOOK and not known.holds():
             self._learned()
         return self._missed("guard")
 
@@ -151,7 +161,7 @@ class Instance:
         call: Live,
     ) -> Any:
         """A call that may be served: the shim compares its tensors and runs the kernel."""
-        if known.structure is not None and not known.structure.holds():
+        if not known.holds():
             if self._rests():
                 return self._missed(CHANGING)
             self._learned()
@@ -234,7 +244,7 @@ class Instance:
             for kernel, variant in site.variants.get(words, ())
         }
         with self._lock:
-            if self._known is known and (known.structure is None or known.structure.holds()):
+            if self._known is known and known.holds():
                 for variant, proof in proofs.items():
                     self._served.shim.prove(variant, proof)
         return PROVEN in proofs.values()
@@ -264,11 +274,11 @@ class Instance:
         with self._lock:
             known = _look(self._served, module)
             self._keep_trace()
-            if known.structure is not None:
-                if self._trace is None or not self._trace.fits(known.structure):
-                    self._forget()
-                self._trace = None
-            self._known = known
+            trace, structure = self._trace, known.structure
+            is_other = structure is not None and (trace is None or not trace.fits(structure))
+            if is_other or known.dtype is not self._dtype:
+                self._forget()
+            self._known, self._dtype, self._trace = known, known.dtype, None
             return known
 
     def _keep_trace(self) -> None:
@@ -318,6 +328,7 @@ def _look(served: Served, module: torch.nn.Module | None) -> Known:
     return Known(
         version=version,
         structure=structure,
+        dtype=torch.get_default_dtype(),
         attributes=attributes,
         named=named if kernels else {},
         tail=tail,

@@ -51,8 +51,9 @@ class Ledger:
             self.signature = NONE
             self._views = [other for other in self._views if other is not view]
             view.clear()
-            for instance in list(self._instances.values()):
-                instance.release()
+            instances = list(self._instances.values())
+        for instance in instances:  # without the lock, which calls take while they hold their own
+            instance.release()
 
     def instance(self, module: torch.nn.Module | None, view: dict[int, Instance]) -> Instance:
         """What serves the calls of one module, or of a function; it is in the view from now on."""

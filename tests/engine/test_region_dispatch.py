@@ -284,6 +284,22 @@ def test_what_changes_inside_a_region_is_looked_at_again(every, code, x):
     assert reasons(every, "Residual") == {"first_call": 4}
 
 
+def test_the_default_dtype_is_looked_at_on_every_call(every, code, x):
+    block = code.Residual()
+    with torch.no_grad(), every:
+        block(x)
+        block(x)
+        torch.set_default_dtype(torch.float64)
+        try:
+            block(x)
+            block(x)
+        finally:
+            torch.set_default_dtype(torch.float32)
+        block(x)
+    assert reasons(every, "Residual") == {"first_call": 3}
+    assert hits(every)["region::Residual"] == 2
+
+
 def test_hooks_inside_a_region_run_and_those_on_it_too(every, code, x):
     block, seen = code.Residual(), []
     with torch.no_grad(), every:

@@ -28,10 +28,10 @@ async def export_cast(  # noqa: PLR0913  what an agent may say about a cast
 ) -> Answer[CastView]:
     """Write the nodes that are faster than eager into a .cast package.
 
-    Loaded (`load` in the answer), it runs a kernel only for calls its evidence covers and leaves the
-    rest to eager. First the captured model is timed without each kernel: those it is slower with
-    are dropped, unless keep_all; measure=false leaves that unknown. A file is replaced only with
-    overwrite=true.
+    Loaded (`load` in the answer), it runs a kernel only for calls its evidence covers and leaves
+    the rest to eager. First the captured model is timed without each kernel: those it is slower
+    with are dropped, unless keep_all; measure=false leaves that unknown. A file is replaced only
+    with overwrite=true.
     """
     target = cast_path(path, overwrite=overwrite, replacing="overwrite=true")
 

@@ -14,6 +14,8 @@ from kernelforge_tools.entries import absolute, mode_names
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
 from kernelforge_tools.wording import counted, number_text, outcome, rounded
 
+SHOWN = 16
+
 
 class MeasurementView(View):
     """Rows by mode, and kernels."""
@@ -21,6 +23,7 @@ class MeasurementView(View):
     rows: list[dict[str, Any]]
     failed: dict[str, str]
     kernels: list[dict[str, Any]]
+    left_out: str | None = None
 
 
 async def measure_model(
@@ -55,6 +58,7 @@ async def measure_model(
 def measured_answer(measured: Measurement) -> Answer[MeasurementView]:
     """The answer for a model that has just been measured, under the first mode's outcome."""
     first = next(iter(measured.rows), None)
+    kernels = sorted(measured.kernels, key=_worth)[:SHOWN]
     slowing = [kernel.node_id for kernel in measured.kernels if kernel.slows]
     said = [_sentence(row) for row in measured.rows]
     said += [f"{mode} failed: {why}." for mode, why in measured.failed.items()]
@@ -65,10 +69,21 @@ def measured_answer(measured: Measurement) -> Answer[MeasurementView]:
         data=MeasurementView(
             rows=[_short(row) for row in measured.rows],
             failed=measured.failed,
-            kernels=[_short(kernel) for kernel in measured.kernels],
+            kernels=[_short(kernel) for kernel in kernels],
+            left_out=_left_out(len(kernels), len(measured.kernels)),
         ),
         next=[call("get_node", node_id=slowing[0])] if slowing else [call("list_cards")],
     )
+
+
+def _worth(kernel: KernelSaving) -> tuple[bool, float]:
+    """Those that slow the model first, then those that save most."""
+    return not kernel.slows, -(kernel.saving_us or 0.0)
+
+
+def _left_out(shown: int, total: int) -> str | None:
+    slow_first = "those that slow the model, then those that save most"
+    return f"showing {shown} of {total}: {slow_first}" if shown < total else None
 
 
 def _sentence(row: Comparison) -> str:

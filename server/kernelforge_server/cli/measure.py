@@ -39,7 +39,7 @@ def measure(  # noqa: PLR0913  an option is an argument
     ] = "eager",
     attribution: Annotated[
         bool,
-        typer.Option("--attribution", metavar="", help="Also measure what each kernel saves."),
+        typer.Option("--attribution", metavar="", help="Also time it without each kernel (eager)."),
     ] = False,
     seconds: Annotated[
         float,

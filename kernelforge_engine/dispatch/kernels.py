@@ -117,7 +117,7 @@ class Kernel:
         self.names = tuple(a.name for a in values)
         self.facts: Facts = facts_of([a.value for a in values])
         self.words = tensor_words((a.value for a in values), call.inputs)
-        self._shim, self._resolved, self._code = shim, resolved, code
+        self._shim, self._resolved, self.code = shim, resolved, code
         self._switch = shim.switch()
         self._variants: list[int] = []
 
@@ -133,7 +133,7 @@ class Kernel:
             NotInstalled: a function is missing or refused.
         """
         call = replace(self.call, words=self.words)
-        variant = self._shim.seat(site, self._switch, form, call, self._resolved, self._code)
+        variant = self._shim.seat(site, self._switch, form, call, self._resolved, self.code)
         self._variants.append(variant)
         return variant
 

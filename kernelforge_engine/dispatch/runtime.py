@@ -217,8 +217,11 @@ class Cast:
             self._inactive[entry.key] = f"operator: {error}"
 
     def _kernel(self, shim: Shim, entry: Entry, code: shim_module.LoadedCode) -> Kernel:
-        if entry.key not in self._kernels and entry.call.region is not None:
-            self._kernels[entry.key] = Kernel(
+        """The kernel of a region; a new one where its code was loaded for further devices."""
+        known = self._kernels.get(entry.key)
+        if entry.call.region is not None and (known is None or known.code != code):
+            self._hits[entry.key] += known.hits if known is not None else 0
+            known = self._kernels[entry.key] = Kernel(
                 shim, entry.call, entry.call.region, entry.resolved, code
             )
         return self._kernels[entry.key]

@@ -1,9 +1,9 @@
 """Run a script, or a model file, under casts: `python -m kernelforge_engine.cast.run FILE.py --cast
 X.cast [argument ...]`.
 
-FILE.py runs as `python FILE.py argument ...` would; where it defines make_model() and make_inputs(),
-that model is run once then. At the end a line for every kernel says what it served, on standard
-error. In a script of one's own the same is three lines:
+FILE.py runs as `python FILE.py argument ...` would; where it defines make_model() and
+make_inputs(), that model is run once then. At the end a line for every kernel says what it served,
+on standard error. In a script of one's own the same is three lines:
 
     from kernelforge_engine import cast
     with cast.load("X.cast") as kernels:

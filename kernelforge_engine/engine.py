@@ -11,12 +11,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from kernelforge_engine import __version__, codec
+from kernelforge_engine.adapt import Adapted, adapted
 from kernelforge_engine.calls import Json
 from kernelforge_engine.cast import read as read_cast
+from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.children import Children
 from kernelforge_engine.errors import (
-    FileMissing,
     MeasurementFailed,
     NodeInvalid,
     NotATarget,
@@ -30,9 +31,7 @@ from kernelforge_engine.exchanges import (
     Collected,
     EngineStatus,
     Job,
-    Measurement,
     MeasureRequest,
-    ModelRequest,
     Notice,
     OptimizeReport,
     Progress,
@@ -46,10 +45,12 @@ from kernelforge_engine.export import Exporter
 from kernelforge_engine.jobs import JobRunner
 from kernelforge_engine.library.catalog import Offer, offers
 from kernelforge_engine.machine import Machine
+from kernelforge_engine.measurements import Check, Measurement
 from kernelforge_engine.members import ends
+from kernelforge_engine.model_checks import ModelChecks, model_order, must_exist, remembered
 from kernelforge_engine.optimize import Optimizer
 from kernelforge_engine.origins import bundle
-from kernelforge_engine.pool.orders import CaptureOrder, MeasureOrder, ModelOrder, TimeOrder
+from kernelforge_engine.pool.orders import CaptureOrder, TimeOrder
 from kernelforge_engine.records import Capture, Card, Lease, Node, Variant
 from kernelforge_engine.rerun import Rerun, Rerunner
 from kernelforge_engine.search.policy import policy as policy_named
@@ -84,6 +85,7 @@ class Engine:
         self._captures, self._trees = Captures(database), Trees(database)
         self._removal = Removal(database, settings.blobs)
         self._children = Children(settings.environment, settings.cache)
+        self._checks = ModelChecks(self._children, self._captures, self._trees, settings.cache)
         self._jobs = JobRunner(Jobs(database), tasks, clock)
         self._submitter = Submitter(
             settings, self._captures, self._trees, self._children, clock, secret
@@ -122,7 +124,7 @@ class Engine:
         """Run a model once on its example inputs in a child of its own and file what it ran."""
         captured = await self._children.capture(
             CaptureOrder(
-                model=_model(request),
+                model=model_order(request),
                 blobs=str(self._settings.blobs),
                 cache=str(self._settings.cache),
                 max_bytes=request.max_bytes or self._settings.max_bytes,
@@ -132,7 +134,7 @@ class Engine:
             ),
             notice,
         )
-        record = replace(captured.capture, created_at=self._clock())
+        record = remembered(captured.capture, request, self._clock())
         return await self._captures.add(record, captured.sightings)
 
     async def captures(self) -> tuple[Capture, ...]:
@@ -294,25 +296,52 @@ class Engine:
         return await Optimizer(self, self._clock).report(capture_id)
 
     async def export(
-        self, path: Path, *, node_ids: tuple[str, ...] = (), overwrite: bool = False
+        self,
+        path: Path,
+        *,
+        node_ids: tuple[str, ...] = (),
+        overwrite: bool = False,
+        samples: bool = True,
+        check: Check | None = None,
+        notice: Notice = lambda _: None,
     ) -> CastSummary:
-        """Write the fastest node of every variant (or the named ones) into a cast."""
+        """Write the fastest node of every variant (or the named ones) into a cast; under `check`,
+        without those that the captured model is slower with. A few values of their inputs go with
+        them unless `samples` says otherwise."""
         machine = await self._machine.probed()
-        exporter = Exporter(self, self._submitter, machine, self._settings.blobs, self._clock())
-        return await exporter.export(path, node_ids, overwrite)
+        blobs = self._settings.blobs if samples else None
+        exporter = Exporter(self, self._submitter, machine, blobs, self._clock())
+        if check is None:
+            return await exporter.export(path, node_ids, overwrite)
+        return await self._checks.export(exporter, path, node_ids, overwrite, check, notice)
 
     async def inspect_cast(self, path: Path) -> CastSummary:
         """Read a cast, checking its structure and every hash."""
-        _must_exist(path)
+        must_exist(path)
         return await anyio.to_thread.run_sync(summarize, path)
 
-    async def rerun_cast(self, path: Path, notice: Notice) -> tuple[Rerun, ...]:
+    async def rerun_cast(
+        self, path: Path, notice: Notice, *, trusted: Trusted | None = None
+    ) -> tuple[Rerun, ...]:
         """Judge and time every kernel of a cast again on this machine, from the cast alone."""
-        _must_exist(path)
-        cast = await anyio.to_thread.run_sync(read_cast, path)
+        must_exist(path)
+        cast = await anyio.to_thread.run_sync(read_cast, path, trusted)
+        return await (await self._rerunner()).run(cast, notice)
+
+    async def adapt_cast(
+        self, path: Path, output: Path, notice: Notice, *, trusted: Trusted | None = None
+    ) -> Adapted:
+        """Build a cast's kernels from source for this machine, judge and time them here, and write
+        those that are valid and faster, if any, to `output`."""
+        must_exist(path)
+        cast = await anyio.to_thread.run_sync(read_cast, path, trusted)
+        trials = await (await self._rerunner()).trials(cast, notice)
+        machine, at = await self._machine.probed(), self._clock()
+        return await anyio.to_thread.run_sync(adapted, cast, trials, machine, output, at)
+
+    async def _rerunner(self) -> Rerunner:
         machine = await self._machine.trusted()
-        rerun = Rerunner(self._settings, self._children, machine, self._secret)
-        return await rerun.run(cast, notice)
+        return Rerunner(self._settings, self._children, machine, self._secret)
 
     async def bundle(self, node_id: str) -> Bundle | None:
         """The evidence of a node; eager itself has none."""
@@ -324,16 +353,7 @@ class Engine:
 
     async def measure(self, request: MeasureRequest, notice: Notice) -> Measurement:
         """Compare a whole model with and without a cast, in a child of its own."""
-        _must_exist(request.cast)
-        measured = await self._children.measure(
-            MeasureOrder(
-                model=_model(request),
-                cast=str(request.cast.absolute()),
-                cache=str(self._settings.cache),
-            ),
-            notice,
-        )
-        return measured.measurement
+        return await self._checks.measure(request, notice)
 
     async def status(self) -> EngineStatus:
         """The state of the project and of the machine."""
@@ -374,23 +394,3 @@ def _attempt(nodes: Sequence[Node]) -> int:
     timings = [node.timing for node in nodes if node.timing]
     latest = max((int(str(t.evidence.get("attempt", 0))) for t in timings), default=0)
     return 1 + max(len(timings), latest)
-
-
-def _model(request: ModelRequest) -> ModelOrder:
-    return ModelOrder(
-        model=request.model,
-        inputs=request.inputs,
-        device=request.device,
-        random_weights=request.random_weights,
-        dtype=request.dtype,
-        generate_tokens=request.generate_tokens,
-    )
-
-
-def _must_exist(path: Path) -> None:
-    try:
-        found = path.is_file()
-    except OSError:  # it may not be looked at, or no file could have such a name
-        found = False
-    if not found:
-        raise FileMissing(path=path)

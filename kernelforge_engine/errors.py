@@ -4,12 +4,13 @@ KernelForgeError
 ├── UsageError            the request cannot be carried out as written (exit code 2)
 │   ├── FileMissing, ImportFailed, FactoryMissing, FactoryFailed, InputsRejected
 │   ├── ModuleMissing, ModuleFailed, PackageMissing, NotCached, ModelUnusable, InputsUnusable
-│   ├── UnknownId (NoCapture), StaleLease, BadOption, NotATarget, NothingToExport,
+│   ├── UnknownId (NoCapture), StaleLease, BadOption, NotATarget,
+│   │   NothingToExport (ModelNotFaster),
 │   │   CaptureHoldsWork
 │   ├── NoCompiler, NoDevice, NotIsolated
-│   └── CastRejected
+│   └── CastRejected (CastUntrusted), CastsConflict, KeyUnusable, SigningMissing
 └── WorkFailed            the request was fine and the work did not finish (exit code 1)
-    ├── ModelRaised, CaptureEmpty
+    ├── ModelRaised, ModelNotMeasured, CaptureEmpty
     ├── ChildDied, ChildTimedOut, ChildRefused
     ├── StoreUnavailable, QuotaReached, SchemaTooNew, ExampleLost, NotWritten
     ├── ShimUnusable, NotInstalled
@@ -123,6 +124,11 @@ class NothingToExport(UsageError):
     and benchmark more candidates."""
 
 
+class ModelNotFaster(NothingToExport):
+    """The kernels are faster than eager by themselves, but the model is slower with them: {why}.
+    Next: submit and benchmark other candidates, or keep these with --keep-all (keep_all=true)."""
+
+
 class NoCompiler(UsageError):
     """No {compiler} was found for the {backend} backend. Next: {step}."""
 
@@ -142,6 +148,24 @@ class CastRejected(UsageError):
     """{path} is not a cast that can be used: {why}. Next: {step}."""
 
 
+class CastUntrusted(CastRejected):
+    """{path} is not from anyone who is trusted here: {why}. Next: {step}."""
+
+
+class CastsConflict(UsageError):
+    """{first} and {second} have different kernels for {call}: {why}. Next: say which one to keep,
+    with --prefer {first} or --prefer {second}."""
+
+
+class KeyUnusable(UsageError):
+    """The key {key} cannot be used: {why}. Next: {step}."""
+
+
+class SigningMissing(UsageError):
+    """{what} needs the package cryptography, which is not installed. Next: pip install
+    'kernelforge-mcp[sign]'."""
+
+
 class WorkFailed(KernelForgeError):
     """The work stopped: {why}. Next: {step}."""
 
@@ -149,6 +173,11 @@ class WorkFailed(KernelForgeError):
 class ModelRaised(WorkFailed):
     """The model raised {error} when it was run on its example inputs. Next: run it on them by
     itself and mend what it reports, or give other inputs."""
+
+
+class ModelNotMeasured(WorkFailed):
+    """The captured model {model} was not measured with these kernels: {why}. Next: mend that, or
+    export with --no-measure (measure=false), which leaves open whether they make it faster."""
 
 
 class CaptureEmpty(WorkFailed):

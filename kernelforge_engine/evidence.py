@@ -29,12 +29,24 @@ class Machine:
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """How a kernel was made and on what it was judged; `compiler` is everything about it that can
-    change what it makes, flags and target included."""
+    change what it makes, flags and target included, and `parameters` are the inputs that are
+    parameters or buffers of the model. What is not known of a cast is empty."""
 
     artifact_digest: str
     compiler: str
     machine: Machine
     samples: tuple[Sample, ...] = ()
+    parameters: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What speaks for a kernel of a cast on one machine; `node_id` is its name in that project."""
+
+    node_id: str
+    verdict: Verdict
+    timing: Timing | None
+    origin: Origin
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,13 @@
 """What a caller asks of the engine and gets back, as frozen data. Times are microseconds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from kernelforge_engine.calls import Backend, Json
 from kernelforge_engine.errors import BadOption
+from kernelforge_engine.measurements import SECONDS, Mode, WholeModel
 from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Tier, Verdict
 
 
@@ -184,7 +185,8 @@ class CastEntrySummary:
 
 @dataclass(frozen=True, kw_only=True)
 class CastSummary:
-    """A cast on disk: its content hash, what it holds and how to load it."""
+    """A cast on disk: its content hash, what it holds and how to load it; `whole_model` is None
+    where the export did not measure the model."""
 
     path: str
     sha256: str
@@ -195,32 +197,20 @@ class CastSummary:
     archs: tuple[str, ...]
     entries: tuple[CastEntrySummary, ...]
     load: str
+    whole_model: WholeModel | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureRequest(ModelRequest):
-    """Compare a model with and without a cast on its own example inputs."""
+    """Compare a model with and without a cast on its own example inputs, in about so many seconds
+    of timing; `attribution` also asks what each kernel saves. With `trusted`, public keys or their
+    fingerprints, only a cast that one of them signed is loaded."""
 
     cast: Path
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measurement:
-    """Whole-model latency, original against patched, interleaved in one process.
-
-    `max_abs` and `max_relative` are the output drift: the largest difference, as it is and over the
-    root mean square of the original output. `fallbacks` counts calls by operator and reason.
-    """
-
-    original_us: float
-    patched_us: float
-    speedup: float
-    low: float
-    high: float
-    max_abs: float
-    max_relative: float
-    hits: int
-    fallbacks: dict[str, dict[str, int]] = field(default_factory=dict)
+    modes: tuple[Mode, ...] = ("eager",)
+    attribution: bool = False
+    seconds: float = SECONDS
+    trusted: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

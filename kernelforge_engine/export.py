@@ -10,19 +10,19 @@ from anyio import to_thread
 
 from kernelforge_engine import __version__
 from kernelforge_engine.cast.manifest import Binary, Entry, Header, write
+from kernelforge_engine.cast.merging import without_samples
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.codec import sha256
 from kernelforge_engine.errors import BadOption, NothingToExport, NotWritten
 from kernelforge_engine.evidence import Origin
 from kernelforge_engine.exchanges import CastSummary, OptimizeReport
+from kernelforge_engine.measurements import WholeModel
 from kernelforge_engine.origins import origin
 from kernelforge_engine.pool.orders import Probed
 from kernelforge_engine.records import Node, Outcome, Variant
-from kernelforge_engine.serving import Service, services, without_rivals
+from kernelforge_engine.serving import Service, counted_once, services, without_rivals
 from kernelforge_engine.store.trees import is_valid
 from kernelforge_engine.submission import Candidate, Submitter
-
-REGION = "region::"
 
 
 class Forge(Protocol):
@@ -34,22 +34,31 @@ class Forge(Protocol):
 
 
 class Exporter:
-    """Writes casts of one project; `at` is the time that goes into the header."""
+    """Writes casts of one project; `at` is the time that goes into the header. A cast has a few
+    values of the inputs that lie in `blobs`, and the text of regions; neither where that is None.
+    """
 
     def __init__(
-        self, forge: Forge, submitter: Submitter, machine: Probed, blobs: Path, at: float
+        self, forge: Forge, submitter: Submitter, machine: Probed, blobs: Path | None, at: float
     ) -> None:
         self._forge, self._submitter, self._machine, self._at = forge, submitter, machine, at
         self._blobs = blobs
         self._variants: dict[str, Variant] = {}
 
-    async def export(self, path: Path, node_ids: tuple[str, ...], overwrite: bool) -> CastSummary:
-        """Write the named nodes, or the fastest node of every variant of the newest capture.
+    async def export(
+        self,
+        path: Path,
+        node_ids: tuple[str, ...],
+        overwrite: bool,
+        whole_model: WholeModel | None = None,
+    ) -> CastSummary:
+        """Write the named nodes, or the fastest node of every variant of the newest capture, with
+        what is known of the whole model with them.
 
         Raises:
             NothingToExport: no node is faster than eager.
             BadOption: the path exists, a named node was not found to be valid and faster than
-                eager or serves a region, or two of them belong to one variant.
+                eager, or two of them belong to one variant.
             NotWritten: the path cannot be written.
         """
         _may_write(path, overwrite)
@@ -58,16 +67,13 @@ class Exporter:
         found = [one for node in nodes for one in await self._served(node)]
         if not found:
             raise NothingToExport
-        await to_thread.run_sync(self._write, path, without_rivals(found))
+        counted = counted_once(without_rivals(found))
+        await to_thread.run_sync(self._write, path, counted, whole_model)
         return await to_thread.run_sync(summarize, path)
 
     async def _fastest(self) -> tuple[str, ...]:
         report = await self._forge.report()
-        found = [
-            r.node_id
-            for r in report.rows
-            if r.outcome == Outcome.FASTER and not r.operator.startswith(REGION)
-        ]
+        found = [r.node_id for r in report.rows if r.outcome == Outcome.FASTER]
         if not found:
             raise NothingToExport
         named = tuple(node_id for node_id in found if node_id)
@@ -78,15 +84,6 @@ class Exporter:
 
     async def _node(self, node_id: str) -> Node:
         node = await self._forge.node(node_id)
-        variant = await self._forge.variant(node.variant_id)
-        if variant.call.region is not None:
-            raise BadOption(
-                field="node",
-                value=node.id,
-                why=f"it serves the region {variant.call.operator}, and a cast of this version "
-                "holds kernels for operators only",
-                accepted="nodes of operators",
-            )
         _worth_shipping(node)
         return node
 
@@ -96,15 +93,18 @@ class Exporter:
         candidate = await self._submitter.rebuilt(node, variant, self._machine.archs)
         return services(node, variant, candidate)
 
-    def _write(self, path: Path, found: Sequence[Service]) -> None:
+    def _write(self, path: Path, found: Sequence[Service], whole_model: WholeModel | None) -> None:
         binaries: dict[str, bytes] = {}
         entries = [replace(_entry(one, binaries), origin=self._origin(one)) for one in found]
+        if self._blobs is None:
+            entries = [without_samples(entry) for entry in entries]
         names = {d.backend: d.name for d in self._machine.devices}
         header = Header(
             created_at=self._at,
             kernelforge=__version__,
             torch=self._machine.torch_version,
             device_name=names[entries[0].backend],
+            whole_model=whole_model,
         )
         sources = {s.candidate.source.digest: s.candidate.source.text for s in found}
         try:

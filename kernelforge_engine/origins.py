@@ -12,12 +12,13 @@ from kernelforge_engine.submission import Candidate
 
 
 def origin(
-    candidate: Candidate, call: Call, variant: Variant, machine: Probed, blobs: Path
+    candidate: Candidate, call: Call, variant: Variant, machine: Probed, blobs: Path | None
 ) -> Origin:
-    """What made a candidate, with values of the inputs of one call of its variant."""
+    """What made a candidate, with values of the inputs of one call of its variant, or without any
+    where `blobs` is None."""
     artifact = candidate.artifact
     names = {d.backend: d.name for d in machine.devices}
-    found = [sample(blobs, name) for name in _example(call, variant)]
+    found = [sample(blobs, name) for name in _example(call, variant)] if blobs else []
     return Origin(
         artifact_digest=artifact.digest,
         compiler=artifact.made_by or artifact.compiler,
@@ -28,6 +29,7 @@ def origin(
             kernelforge=__version__,
         ),
         samples=tuple(s for s in found if s) if all(found) else (),
+        parameters=variant.parameters,
     )
 
 

@@ -163,6 +163,7 @@ class Capture:
         unseen: calls that an unobserved run made and the recorded one did not, by operator.
         error: what the model raised when it was recorded; what came before is kept.
         stored_bytes: what its example tensors added to the project folder.
+        random_weights, dtype, generate_tokens: how the model was loaded; see ModelRequest.
     """
 
     id: str
@@ -182,6 +183,9 @@ class Capture:
     unseen: dict[str, int] = field(default_factory=dict)
     error: str | None = None
     stored_bytes: int = 0
+    random_weights: bool = False
+    dtype: str | None = None
+    generate_tokens: int = 0
 
 
 class Status(StrEnum):

@@ -4,7 +4,7 @@ A family is served where it was judged, and where the nearest size that was time
 every other member is left to eager.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernelforge_engine.calls import Call
@@ -20,7 +20,8 @@ Key = tuple[str, tuple[int, ...]]
 @dataclass(frozen=True, kw_only=True)
 class Service:
     """One call that a node serves; `low` is the measured lower bound that speaks for it, and
-    `timing` is its own, None where the nearest member was timed in its place."""
+    `timing` is its own, None where the nearest member was timed in its place. Of a region, `inside`
+    counts the operators that one call of it runs, and `within` names the regions that hold it."""
 
     node: Node
     verdict: Verdict
@@ -31,6 +32,8 @@ class Service:
     low: float
     calls: int
     share: float
+    inside: Mapping[str, int]
+    within: tuple[str, ...]
 
     @property
     def key(self) -> Key:
@@ -51,6 +54,8 @@ def services(node: Node, variant: Variant, candidate: Candidate) -> tuple[Servic
         low=node.timing.low,
         calls=variant.calls,
         share=variant.share,
+        inside={inner.operator: inner.calls for inner in variant.inside},
+        within=variant.within,
     )
     if variant.family is None:
         return (only,)
@@ -64,6 +69,29 @@ def without_rivals(found: Iterable[Service]) -> tuple[Service, ...]:
         if one.key not in best or one.low > best[one.key].low:
             best[one.key] = one
     return tuple(best.values())
+
+
+def counted_once(found: Sequence[Service]) -> tuple[Service, ...]:
+    """The same services, whose calls and shares do not overlap any more.
+
+    A region that is served does not run the operators and regions inside it. Which of an operator's
+    calls these are was not recorded, nor how often a region lies in another one, so what may be
+    inside counts as inside: less is claimed than is saved, never more.
+    """
+    regions = [one for one in found if one.call.region is not None]
+    return tuple(_outside(one, found, regions) for one in found)
+
+
+def _outside(one: Service, found: Sequence[Service], regions: Sequence[Service]) -> Service:
+    """A service without those of its calls that lie inside the regions."""
+    if one.call.region is not None:
+        held = sum(r.share for r in regions if r.call.operator in one.within)
+        left = max(0.0, 1 - held / one.share) if held and one.share else 1.0
+    else:
+        inside = sum(r.calls * r.inside.get(one.call.name, 0) for r in regions)
+        calls = sum(other.calls for other in found if other.call.name == one.call.name)
+        left = max(0.0, 1 - inside / calls) if calls else 1.0
+    return replace(one, calls=int(one.calls * left), share=one.share * left)
 
 
 def _members(whole: Service, variant: Variant, family: Family, timing: Timing) -> Iterator[Service]:

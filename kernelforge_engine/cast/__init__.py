@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.manifest import Binary, CastFile, Entry, Header, read, write
 
 if TYPE_CHECKING:
@@ -11,17 +12,23 @@ if TYPE_CHECKING:
 __all__ = ["Binary", "CastFile", "Entry", "Header", "load", "read", "write"]
 
 
-def load(path: str | Path, *, cache: Path | None = None) -> "Cast":
+def load(path: str | Path, *, cache: Path | None = None, trusted: Trusted | None = None) -> "Cast":
     """Read a cast and prepare it for this process: `load("x.cast").enable()`.
 
     Args:
         path: the package.
         cache: where built binaries are kept; ~/.cache/kernelforge by default.
+        trusted: public keys (PEM files, PEM texts or fingerprints): anything but a cast that one of
+            them signed is refused before any of it is written or run. None accepts any signer, and
+            none.
 
     Raises:
-        CastRejected: the package is damaged or inconsistent.
+        CastRejected: the package is damaged, inconsistent or wrongly signed.
+        CastUntrusted: no key of `trusted` signed it.
+        KeyUnusable: one of `trusted` is no public key.
+        SigningMissing: a signature cannot be checked here, and `trusted` asks for that.
         NoCompiler: the dispatch shim has to be built and there is no C++ compiler.
     """
     from kernelforge_engine.dispatch import runtime  # the only door from here to torch
 
-    return runtime.load(Path(path), cache=cache)
+    return runtime.load(Path(path), cache=cache, trusted=trusted)

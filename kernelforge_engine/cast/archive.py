@@ -5,11 +5,13 @@ Entries are held in memory and never extracted to disk by name.
 """
 
 import io
+import os
 import re
 import stat
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernelforge_engine.codec import sha256
@@ -18,6 +20,7 @@ from kernelforge_engine.errors import CastRejected
 FIRST = "HEADER.json"
 CHECKSUMS = "checksums.sha256"
 NAME = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,3}")
+MAX_NAME = 200
 MAX_ENTRIES = 256
 MAX_BYTES = 64 << 20
 MAX_RATIO = 100
@@ -25,6 +28,7 @@ CHUNK = 1 << 16
 END = b"PK\x05\x06"
 END_BYTES = 22
 LOCAL_BYTES = 30
+CENTRAL_BYTES = 46
 EPOCH = (1980, 1, 1, 0, 0, 0)
 METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 MALFORMED = (
@@ -33,6 +37,16 @@ MALFORMED = (
 )  # fmt: skip
 
 AGAIN = "export it again, or fetch it again from where it came"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """A cast archive in memory: its entries by name, without the checksums that were verified, and
+    the digest and size of the file they were read from."""
+
+    files: dict[str, bytes]
+    sha256: str
+    bytes: int
 
 
 class _Refused(Exception):
@@ -52,12 +66,12 @@ def write(path: Path, files: Mapping[str, bytes]) -> str:
         CastRejected: the entries break a rule that `read` enforces.
         OSError: `path` cannot be written.
     """
-    entries = {**files, CHECKSUMS: _checksums(files)}
+    entries = {**files, CHECKSUMS: listing(files)}
     try:
         _check_names(entries)
         _check_size(sum(map(len, entries.values())))
     except _Refused as refused:
-        step = "export fewer nodes into one cast"
+        step = "put fewer kernels into one cast"
         raise CastRejected(path=path, why=str(refused), step=step) from refused
     data = _packed(entries)
     draft = path.with_name(f".{path.name}.part")
@@ -89,18 +103,20 @@ def _member(name: str, data: bytes) -> zipfile.ZipInfo:
     return member
 
 
-def _checksums(files: Mapping[str, bytes]) -> bytes:
+def listing(files: Mapping[str, bytes]) -> bytes:
+    """What checksums.sha256 says of entries: a line of digest and name for each, sorted by name."""
     return "".join(f"{sha256(files[name])}  {name}\n" for name in sorted(files)).encode()
 
 
-def read(path: Path) -> dict[str, bytes]:
-    """Every entry of a cast archive by name, checksums verified and left out.
+def read(path: Path) -> Contents:
+    """A cast archive whose every rule and checksum holds.
 
     Raises:
         CastRejected: the file is missing, is not such an archive, or breaks a rule of FORMAT.md.
     """
     try:
-        return _read(path)
+        data = _bytes_of(path)
+        return Contents(files=_entries(data), sha256=sha256(data), bytes=len(data))
     except _Refused as refused:
         raise CastRejected(path=path, why=str(refused), step=AGAIN) from refused
     except OSError as error:
@@ -112,13 +128,28 @@ def read(path: Path) -> dict[str, bytes]:
         raise CastRejected(path=path, why=why, step=AGAIN) from error
 
 
-def _read(path: Path) -> dict[str, bytes]:
-    if path.stat().st_size > MAX_BYTES:
+def _bytes_of(path: Path) -> bytes:
+    """The bytes of a regular file, never more than a cast may have: a pipe or a device has no end,
+    and to open one may wait for ever."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise _Refused(why="it is not a regular file")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
         raise _Refused(why=f"the file is larger than {MAX_BYTES} bytes")
-    data = path.read_bytes()
-    if data[-END_BYTES:][: len(END)] != END:
+    return data
+
+
+def _entries(data: bytes) -> dict[str, bytes]:
+    end = data[-END_BYTES:]
+    if end[: len(END)] != END:
         why = "it does not end as a ZIP file does: it is another kind of file, or was cut short"
         raise _Refused(why=why)
+    size, start = (int.from_bytes(end[at : at + 4], "little") for at in (12, 16))
+    if start + size + END_BYTES != len(data):
+        raise _Refused(why="the ZIP directory is not where its end says, or bytes are in between")
+    if size > MAX_ENTRIES * (CENTRAL_BYTES + MAX_NAME):
+        raise _Refused(why=f"it has too many entries; {MAX_ENTRIES} are allowed")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
         _check_names([member.filename for member in members])
@@ -128,7 +159,7 @@ def _read(path: Path) -> dict[str, bytes]:
         _check_size(sum(member.file_size for member in members))
         files = _contents(archive, members)
     listed = files.pop(CHECKSUMS)
-    if listed != _checksums(files):
+    if listed != listing(files):
         raise _Refused(why=f"its entries are not those that {CHECKSUMS} lists")
     return files
 
@@ -136,7 +167,9 @@ def _read(path: Path) -> dict[str, bytes]:
 def _check_names(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
-        if not NAME.fullmatch(name) or {".", ".."} & set(name.split("/")):
+        long = len(name) > MAX_NAME
+        if long or not NAME.fullmatch(name) or {".", ".."} & set(name.split("/")):
+            name = f"{name[:MAX_NAME]}..." if long else name
             raise _Refused(why=f"the entry name {name!r} is not allowed")
         if name.lower() in seen:
             raise _Refused(why=f"the entry {name} is there twice")

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from kernelforge_engine.cast.manifest import Entry, read
-from kernelforge_engine.codec import sha256
+from kernelforge_engine.cast.manifest import CastFile, Entry, read
 from kernelforge_engine.exchanges import CastEntrySummary, CastSummary
 from kernelforge_engine.launch.describe import variant_text
 
@@ -18,19 +17,28 @@ def summarize(path: Path) -> CastSummary:
     Raises:
         CastRejected: with what is wrong and what to do about it.
     """
-    file = read(path)
-    data = path.read_bytes()
+    return summarized(read(path))
+
+
+def summarized(file: CastFile) -> CastSummary:
+    """A cast that was read, in short."""
     return CastSummary(
-        path=str(path),
-        sha256=sha256(data),
-        bytes=len(data),
+        path=str(file.path),
+        sha256=file.sha256,
+        bytes=file.bytes,
         format_version=file.header.version,
         device_name=file.header.device_name,
         torch_version=file.header.torch,
         archs=tuple(sorted({b.arch for e in file.entries for b in e.binaries})),
         entries=tuple(_entry(entry) for entry in file.entries),
-        load=LOAD.format(path=str(path)),
+        load=LOAD.format(path=str(file.path)),
+        whole_model=file.header.whole_model,
     )
+
+
+def printable(text: str) -> str:
+    """A text of a cast as it may go to a terminal: control characters are shown, not sent."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _entry(entry: Entry) -> CastEntrySummary:
@@ -38,7 +46,7 @@ def _entry(entry: Entry) -> CastEntrySummary:
     return CastEntrySummary(
         node_id=entry.node_id,
         operator=entry.call.name,
-        variant=variant_text(entry.call),
+        variant=printable(variant_text(entry.call)),
         calls=entry.calls,
         share=entry.share,
         label=entry.label,

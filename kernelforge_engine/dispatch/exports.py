@@ -1,7 +1,7 @@
 """The C exports of `native/shim.cpp`, with their types."""
 
 import ctypes
-from ctypes import c_char_p, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
 
 SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
@@ -20,9 +20,19 @@ SIGNATURES: dict[str, tuple[type | None, list[type]]] = {
     "kf_install": (c_int, [c_void_p, c_void_p]),
     "kf_remove": (None, [c_void_p]),
     "kf_hits": (c_uint64, [c_void_p]),
+    "kf_shadow": (None, [c_uint64]),
+    "kf_compared": (c_uint64, [c_void_p]),
+    "kf_worst": (c_double, [c_void_p]),
     "kf_device_active": (c_int, [c_int]),
     "kf_module": (c_void_p, [c_int, c_char_p]),
     "kf_function": (c_void_p, [c_int, c_void_p, c_char_p]),
+    "kf_serving": (c_int, []),
+    "kf_site": (c_int64, [c_char_p, c_int]),
+    "kf_site_misses": (c_uint64, [c_int64, c_int]),
+    "kf_switch": (c_void_p, []),
+    "kf_turn": (None, [c_void_p, c_int]),
+    "kf_seat": (None, [c_int64, c_void_p, c_int64, c_void_p]),
+    "kf_prove": (None, [c_void_p, c_int]),
 }
 
 

@@ -92,7 +92,9 @@ class Loader:
                     functions.setdefault(kernel, {}).update(addresses)
         if not functions:
             carried = ", ".join(b.arch for b in entry.binaries) or "none"
-            detail = f"the cast carries {carried}; validate it on this device and export it again"
+            detail = (
+                f"the cast carries {carried}; `kernelforge cast adapt` makes one for this device"
+            )
             raise Inactive(reason="architecture", detail=detail)
         return LoadedCode(functions=functions)
 

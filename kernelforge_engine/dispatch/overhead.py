@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch import shim
 from kernelforge_engine.dispatch.guard import arguments_of
-from kernelforge_engine.dispatch.regions import region_words, values_of
+from kernelforge_engine.dispatch.standing import served
 from kernelforge_engine.launch.resolve import buffer_sizes
 from kernelforge_engine.plans import ResolvedPlan
 
@@ -35,36 +35,20 @@ def hit_us(call: Call, inputs: list[torch.Tensor], kept: int, folder: Path) -> f
     touched, since whoever writes to fresh pages first pays for them. `inputs` must have the layout
     of the call; `folder` caches the built shim.
 
-    A region has no shim: it is charged what Python needs to compute the guard words of all its
-    arguments and to make its outputs, more than a guard written for the purpose would take.
+    A region is called as the model calls it: through Python, by way of what stands in for its
+    forward or function.
     """
-    if call.region is not None:
-        return _best_us(call, _region_hit(call, inputs), kept)
     loaded = _loaded(folder)
     empty = ResolvedPlan(buffers=tuple(buffer_sizes(call)), launches=())
+    if call.region is not None:
+        with served(loaded, call, call.region, empty, inputs) as hit:
+            return _best_us(call, hit, kept)
     handle = loaded.add(call, empty)
     try:
         op, args, kwargs = arguments_of(call, inputs)
         return _best_us(call, lambda: op(*args, **kwargs), kept)
     finally:
         loaded.remove(handle)
-
-
-def _region_hit(call: Call, inputs: list[torch.Tensor]) -> Callable[[], Any]:
-    """The guard and the outputs of a region's call."""
-    values, device = values_of(call, inputs), inputs[0].device
-    layouts = [
-        (o.tensor.shape, o.tensor.stride, getattr(torch, o.tensor.dtype)) for o in call.outputs
-    ]
-
-    def hit() -> Any:
-        region_words(values)
-        return [
-            torch.empty_strided(shape, stride, dtype=dtype, device=device)
-            for shape, stride, dtype in layouts
-        ]
-
-    return hit
 
 
 def _best_us(call: Call, hit: Callable[[], Any], kept: int) -> float:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kernelforge_engine.calls import Argument, Call, Json, OutputSpec, Region
-from kernelforge_engine.cast.words import call_words, words_of
+from kernelforge_engine.cast.words import call_words
 from kernelforge_engine.dispatch.encode import (
     Unguardable,
     checked,
@@ -89,17 +89,7 @@ def describe_region(name: str, given: Entered, outputs: Sequence[Tensor], region
 
 def values_of(call: Call, tensors: Sequence[Tensor]) -> dict[str, Any]:
     """The live arguments of a region's call on these tensors, in the order of `call.inputs`."""
-    return {a.name: _live(a.value, tensors) for a in call.arguments if a.name != PROGRAM}
-
-
-def region_words(values: Mapping[str, Any]) -> tuple[int, ...]:
-    """The guard words of live arguments, all but those of the program.
-
-    Raises:
-        Unguardable: a value that no guard can cover.
-    """
-    given = entered(values)
-    return words_of([a.value for a in given.arguments], [spec_of(t) for t in given.tensors])
+    return {a.name: _live(a.value, tensors) for a in call.arguments[:-1]}  # without its program
 
 
 def _live(value: Json, tensors: Sequence[Tensor]) -> Any:

@@ -9,17 +9,23 @@ other call goes to eager and is counted.
 import os
 import threading
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, overload
 
 import torch
 
+from kernelforge_engine.calls import Call
+from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.manifest import CastFile, Entry, read
 from kernelforge_engine.dispatch import shim as shim_module
+from kernelforge_engine.dispatch.compiling import compiling
+from kernelforge_engine.dispatch.kernels import Kernel
 from kernelforge_engine.dispatch.loading import Inactive, Loader
 from kernelforge_engine.dispatch.shim import Handle, Shim
-from kernelforge_engine.errors import NotInstalled
+from kernelforge_engine.dispatch.swapping import regions
+from kernelforge_engine.errors import BadOption, NotInstalled
 
 SWITCH = "KERNELFORGE_DISABLE"
 
@@ -29,12 +35,18 @@ Key = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """One kernel of a cast; `inactive` says why it serves no call, or is None."""
+    """One kernel of a cast; `inactive` says why it serves no call, or is None.
+
+    Of its hits so many were `compared` with eager, and none differed by more than `worst` times the
+    root mean square of eager's answer.
+    """
 
     node_id: str
     operator: str
     hits: int
     inactive: str | None
+    compared: int = 0
+    worst: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +55,11 @@ class Counters:
 
     `fallbacks` counts calls of its operators that went to eager, by operator and reason: `guard`
     (no variant matches), `overlap`, `autograd`, `key_set` (tracing, a subclass, a transform,
-    autocast around a composite operator), `unsupported_argument`, `device` (not loaded there).
-    Casts that are enabled together and share an operator share its fallbacks.
+    autocast around a composite operator or a region), `unsupported_argument`, `device` (not loaded
+    there). Regions have more: `first_call` (recorded, to see that it does what the kernel was
+    judged on), `program` (it does something else), `hooks` (of modules inside), `changing` (its
+    attributes change from call to call). Casts that are enabled together and share an operator or a
+    region share its fallbacks.
     """
 
     enabled: bool
@@ -61,7 +76,8 @@ class Counters:
 
 
 class Cast:
-    """A cast in this process. Hooks are process-wide: every model and thread is served."""
+    """A cast in this process. Operators are hooked process-wide, for every model and thread;
+    regions are served in the modules of a model, or in the whole process too."""
 
     def __init__(self, file: CastFile, cache: Path) -> None:
         self.file = file
@@ -70,31 +86,59 @@ class Cast:
         self._shim: Shim | None = None
         self._loader: Loader | None = None
         self._handles: dict[Key, Handle] = {}
+        self._kernels: dict[Key, Kernel] = {}  # of regions, made once
+        self._regions: dict[Key, Kernel] = {}  # those that are enabled
         self._inactive: dict[Key, str] = {}
         self._hits: Counter[Key] = Counter()
         self._fallbacks: Counter[tuple[str, str]] = Counter()
+        self._compared: dict[Key, tuple[int, float]] = {}
         self._before: Counter[tuple[str, str]] = Counter()
+        self._compiled: list[Call] = []
         self._enabled = False
         if not _switched_off():
             self._prepare()
 
     @overload
-    def enable(self) -> None: ...
+    def enable(self, *, without: Collection[str] = (), shadow: float = 0.0) -> None: ...
     @overload
-    def enable(self, model: Model) -> Model: ...
-    def enable(self, model: Model | None = None) -> Model | None:
-        """Serve calls from now on, in the whole process; `model` is returned as it is.
+    def enable(
+        self, model: Model, *, without: Collection[str] = (), shadow: float = 0.0
+    ) -> Model: ...
+    def enable(
+        self, model: Model | None = None, *, without: Collection[str] = (), shadow: float = 0.0
+    ) -> Model | None:
+        """Serve calls from now on; `model` is returned as it is.
+
+        Operators are served in the whole process. Regions are served in the modules that `model`
+        has now or, without a model or where it is no torch.nn.Module, in every module whose class
+        has the name of one; enabling it again with another model adds that one's. Functions that
+        are regions are replaced in every Python module that holds them.
 
         Does nothing under KERNELFORGE_DISABLE=1. On CUDA, call it after the model was moved to its
-        devices and outside of graph captures.
+        devices and outside of graph captures. Kernels of the nodes `without` stay out until the
+        next enable; that of a cast which is enabled already changes nothing.
+
+        With `shadow` that share of the hits of operators, of all casts, is run by eager as well and
+        compared; counters() shows what was found. Calls in place and those recorded into a CUDA
+        graph are left out, and so are regions.
+
+        Raises:
+            BadOption: `shadow` is no share.
+            NoCompiler, NotWritten, ShimUnusable, ChildDied, ChildTimedOut
         """
+        every = _every(shadow)
         with self._lock:
-            if not self._enabled and not _switched_off():
+            if not _switched_off():
                 shim = self._prepare()
-                self._before = self._missed(shim)
-                for entry in self.file.entries:
-                    self._install(shim, entry)
-                self._enabled = True
+                shim.shadow(every)
+                if not self._enabled:
+                    self._before = self._missed(shim)
+                    for entry in self.file.entries:
+                        self._install(shim, entry, entry.node_id in without)
+                    self._compiled = [e.call for e in self.file.entries if e.key in self._handles]
+                    compiling.add(self._compiled)
+                    self._enabled = True
+                self._enable_regions(shim, model)
         return model
 
     def disable(self) -> None:
@@ -104,8 +148,12 @@ class Cast:
                 self._fallbacks += self._missed(self._shim) - self._before
                 for key, handle in self._handles.items():
                     self._hits[key] += self._shim.hits(handle)
+                    self._compared[key] = self._compared_with_eager(key)
                     self._shim.remove(handle)
                 self._handles.clear()
+                compiling.remove(self._compiled)
+                regions(self._shim).disable(list(self._regions.values()))
+                self._regions.clear()
                 self._enabled = False
 
     def __enter__(self) -> "Cast":
@@ -155,18 +203,43 @@ class Cast:
         self._inactive.pop(entry.key, None)
         return code
 
-    def _install(self, shim: Shim, entry: Entry) -> None:
-        code = self._code(self._loader, entry) if self._loader else None
+    def _install(self, shim: Shim, entry: Entry, left_out: bool) -> None:
+        self._regions.pop(entry.key, None)
+        code = self._code(self._loader, entry) if self._loader and not left_out else None
         if code is None:
             return
         try:
-            self._handles[entry.key] = shim.add(entry.call, entry.resolved, code)
+            if entry.call.region is None:
+                self._handles[entry.key] = shim.add(entry.call, entry.resolved, code)
+            else:
+                self._regions[entry.key] = self._kernel(shim, entry, code)
         except NotInstalled as error:
             self._inactive[entry.key] = f"operator: {error}"
 
+    def _kernel(self, shim: Shim, entry: Entry, code: shim_module.LoadedCode) -> Kernel:
+        """The kernel of a region; a new one where its code was loaded for further devices."""
+        known = self._kernels.get(entry.key)
+        if entry.call.region is not None and (known is None or known.code != code):
+            self._hits[entry.key] += known.hits if known is not None else 0
+            known = self._kernels[entry.key] = Kernel(
+                shim, entry.call, entry.call.region, entry.resolved, code
+            )
+        return self._kernels[entry.key]
+
+    def _enable_regions(self, shim: Shim, model: object) -> None:
+        if not self._regions:
+            return
+        lost = regions(shim).enable(list(self._regions.values()), model)
+        for key, kernel in self._regions.items():
+            self._inactive.pop(key, None)
+            if kernel in lost:
+                owner = kernel.region.owner
+                self._inactive[key] = f"region: {owner} is not loaded in this process"
+
     def _missed(self, shim: Shim) -> Counter[tuple[str, str]]:
         ours = {entry.call.name for entry in self.file.entries}
-        found = {n: reasons for n, reasons in shim.misses().items() if n in ours}
+        missed = shim.misses() | regions(shim).misses()
+        found = {n: reasons for n, reasons in missed.items() if n in ours}
         return Counter({(n, r): count for n, rs in found.items() for r, count in rs.items()})
 
     def _all_fallbacks(self) -> Counter[tuple[str, str]]:
@@ -178,21 +251,43 @@ class Cast:
         hits = self._hits[entry.key]
         if self._shim is not None and entry.key in self._handles:
             hits += self._shim.hits(self._handles[entry.key])
+        if entry.key in self._kernels:
+            hits += self._kernels[entry.key].hits
+        compared, worst = self._compared_with_eager(entry.key)
         return Served(
             node_id=entry.node_id,
             operator=entry.call.name,
             hits=hits,
             inactive=self._inactive.get(entry.key),
+            compared=compared,
+            worst=worst,
         )
 
+    def _compared_with_eager(self, key: Key) -> tuple[int, float]:
+        """How many hits were compared so far, and the largest difference."""
+        count, worst = self._compared.get(key, (0, 0.0))
+        if self._shim is None or key not in self._handles:
+            return count, worst
+        more, found = self._shim.compared(self._handles[key])
+        return count + more, max(worst, found)
 
-def load(path: Path, *, cache: Path | None = None) -> Cast:
+
+def load(path: Path, *, cache: Path | None = None, trusted: Trusted | None = None) -> Cast:
     """Read a cast and prepare it for this process; see kernelforge_engine.cast.load.
 
     Raises:
-        CastRejected, NoCompiler, ShimUnusable, ChildDied, ChildTimedOut
+        CastRejected, CastUntrusted, KeyUnusable, SigningMissing, NoCompiler, ShimUnusable,
+        ChildDied, ChildTimedOut
     """
-    return Cast(read(path), cache or Path.home() / ".cache" / "kernelforge")
+    return Cast(read(path, trusted), cache or Path.home() / ".cache" / "kernelforge")
+
+
+def _every(shadow: float) -> int:
+    """One in how many hits that share is, 0 for none."""
+    if not 0 <= shadow <= 1:
+        accepted = "a number from 0 to 1, such as 0.01"
+        raise BadOption(field="shadow", value=shadow, why="it is no share", accepted=accepted)
+    return round(1 / shadow) if shadow else 0
 
 
 def _switched_off() -> bool:

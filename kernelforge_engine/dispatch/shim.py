@@ -19,6 +19,7 @@ from kernelforge_engine.plans import ResolvedArgument, ResolvedLaunch, ResolvedP
 
 # In the order of `Reason` in native/hook.h.
 REASONS = ("key_set", "unsupported_argument", "guard", "autograd", "overlap", "device")
+UNPROVEN, PROVEN, REFUSED = PROOFS = range(3)  # in the order of `Proof` in native/plan.h
 ROLES = {"input": 0, "output": 1, "workspace": 2}
 
 
@@ -133,6 +134,15 @@ class Shim:
         count: int = self._native.kf_hits(handle.variant)
         return count
 
+    def shadow(self, every: int) -> None:
+        """Run one in `every` hits of an operator by eager too, and compare; 0 for none."""
+        self._native.kf_shadow(every)
+
+    def compared(self, handle: Handle) -> tuple[int, float]:
+        """How many calls of a variant were compared with eager, and the largest difference over the
+        root mean square of eager's answer."""
+        return self._native.kf_compared(handle.variant), self._native.kf_worst(handle.variant)
+
     def misses(self) -> dict[str, dict[str, int]]:
         """Calls of hooked operators that went to eager, by operator and reason, since the load."""
         with self._lock:
@@ -159,6 +169,62 @@ class Shim:
             hook = self._hooks.pop(key)
             self._native.kf_unhook(hook)
             self._count(_name(key), hook, self._past)
+
+    def site(self, name: str, backend: Backend) -> int:
+        """The number of a new place where calls of a region arrive; `name` is said in errors.
+
+        Raises:
+            NotInstalled: there are too many.
+        """
+        with self._lock:
+            self._checked(name, self._native.kf_serving())
+            number: int = self._native.kf_site(name.encode(), backend == "cuda")
+            if number < 0:
+                raise NotInstalled(what=name, why=self._native.kf_error().decode())
+        return number
+
+    def switch(self) -> int:
+        """What turns the variants of one region's kernel on and off together; off at first."""
+        made: int = self._native.kf_switch()
+        return made
+
+    def turn(self, switch: int, *, on: bool) -> None:
+        """Turn a region's kernel on or off."""
+        self._native.kf_turn(switch, on)
+
+    def seat(
+        self,
+        site: int,
+        switch: int,
+        form: int,
+        call: Call,
+        resolved: ResolvedPlan,
+        code: LoadedCode | None,
+    ) -> int:
+        """A new variant of a site: it serves calls whose tensors have the words of `call`, once it
+        is proven, and answers them with `form`.
+
+        Raises:
+            NotInstalled: a function is missing or refused.
+        """
+        with self._lock:
+            variant = self._variant(call, resolved, code)
+            self._native.kf_seat(site, variant, form, switch)
+        return variant
+
+    def prove(self, variant: int, proof: int) -> None:
+        """Say whether a variant's program is what its site runs: one of the PROOFS."""
+        self._native.kf_prove(variant, proof)
+
+    def variant_hits(self, variant: int) -> int:
+        """How many calls one variant of a site has served."""
+        count: int = self._native.kf_hits(variant)
+        return count
+
+    def site_misses(self, site: int) -> dict[str, int]:
+        """Calls of a site that went to eager, by reason."""
+        counts = {r: self._native.kf_site_misses(site, i) for i, r in enumerate(REASONS)}
+        return {reason: count for reason, count in counts.items() if count}
 
     def _variant(self, call: Call, resolved: ResolvedPlan, code: LoadedCode | None) -> int:
         native = self._native

@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from kernelforge_engine.calls import Call
-from kernelforge_engine.exchanges import DeviceStatus, Measurement
+from kernelforge_engine.exchanges import DeviceStatus
+from kernelforge_engine.measurements import SECONDS, Measurement, Mode
 from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool.protocol import Raised
 from kernelforge_engine.records import (
@@ -175,11 +176,20 @@ class Timed:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureOrder:
-    """Run a user's model with and without a cast, interleaved."""
+    """Run a user's model with and without a cast, interleaved, in about so many seconds of timing.
+
+    `kernels` asks what each kernel saves, and `drop` to leave out those that the model is slower
+    with, before the modes are compared. `trusted` is as `cast.load` takes it.
+    """
 
     model: ModelOrder
     cast: str
     cache: str
+    modes: tuple[Mode, ...] = ("eager",)
+    kernels: bool = False
+    drop: bool = False
+    seconds: float = SECONDS
+    trusted: tuple[str, ...] | None = None
     kind: Literal["measure"] = "measure"
 
 

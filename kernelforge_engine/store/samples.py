@@ -11,6 +11,7 @@ import struct
 from pathlib import Path
 
 from kernelforge_engine import codec
+from kernelforge_engine.calls import ITEM_BYTES, TensorSpec
 from kernelforge_engine.evidence import Sample
 from kernelforge_engine.store.blobs import blob_path
 
@@ -23,7 +24,10 @@ BYTES = {
     "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8, "C128": 16,
 }  # fmt: skip
 FLOATING = ("F", "B", "C")  # how the names of floating and complex types begin, and BOOL
+DAMAGED = "the values that the cast carries of its inputs are damaged, or of other inputs"
 LENGTH = struct.Struct("<Q")
+# The safetensors names and struct formats of the types that normal values are made up for.
+NORMAL = {"float16": ("F16", "<e"), "float32": ("F32", "<f"), "float64": ("F64", "<d")}
 
 
 def sample(folder: Path, name: str) -> Sample | None:
@@ -50,19 +54,39 @@ def sample(folder: Path, name: str) -> Sample | None:
     return Sample(dtype=kind, whole=whole, data=data)
 
 
-def stand_in(folder: Path, values: Sample) -> str:
-    """Write a blob that draws can be made from; its name.
+def made_up(dtype: str) -> Sample | None:
+    """Normal values, or coins, in place of those of an input that nothing is known of; always the
+    same ones. None for a type whose values may have to mean something, as integers do."""
+    draw = random.Random(dtype)  # noqa: S311  stands for data, hides nothing
+    if dtype == "bool":
+        kind, data = "BOOL", bytes(draw.getrandbits(1) for _ in range(VALUES))
+    elif dtype == "bfloat16":  # the upper half of a float32
+        values = (struct.pack("<f", draw.gauss(0, 1)) for _ in range(VALUES))
+        kind, data = "BF16", b"".join(value[2:] for value in values)
+    elif dtype in NORMAL:
+        kind, form = NORMAL[dtype]
+        data = b"".join(struct.pack(form, draw.gauss(0, 1)) for _ in range(VALUES))
+    else:
+        return None
+    return Sample(dtype=kind, whole=False, data=base64.b64encode(data).decode("ascii"))
+
+
+def stand_in(folder: Path, values: Sample, spec: TensorSpec) -> str:
+    """Write a blob that draws of a tensor can be made from; its name.
 
     Raises:
-        ValueError: the values are not of their type.
+        ValueError: the values are not of their type, or none of that tensor.
     """
     try:
         data = base64.b64decode(values.data, validate=True)
         width = BYTES[values.dtype]
     except (binascii.Error, KeyError) as error:
-        raise ValueError(values.dtype) from error
-    if len(data) % width:
-        raise ValueError(values.dtype)
+        raise ValueError(DAMAGED) from error
+    needed = spec.extent_bytes if values.whole else 0
+    if len(data) % width or width != ITEM_BYTES[spec.dtype] or needed not in (0, len(data)):
+        raise ValueError(DAMAGED)
+    if spec.extent and not data:
+        raise ValueError(DAMAGED)
     facts = {
         "dtype": values.dtype,
         "shape": [len(data) // width],

@@ -5,15 +5,9 @@ from contextlib import contextmanager
 
 import torch
 
+from kernelforge_engine.dispatch.recording import below_autograd
 
-@contextmanager
-def below_autograd() -> Iterator[None]:
-    """Where composite operators (linear, conv2d, softmax) are still whole."""
-    guard = torch._C._AutoDispatchBelowAutograd()
-    try:
-        yield
-    finally:
-        del guard
+__all__ = ["below_autograd", "views_tracked"]
 
 
 @contextmanager

@@ -1,160 +1,207 @@
-"""Whole-model latency with and without a cast, interleaved in one process, and the output drift.
+"""Whole-model latency, memory and output drift, with and without a cast, in one process."""
 
-Quartets are ABBA or BAAB by coin; a sample is a run of forward passes long enough to time, after
-one that is not timed, since switching a cast registers and removes kernels.
-"""
-
-import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from statistics import median
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils import _pytree as pytree
 
-from kernelforge_engine.dispatch.runtime import Cast
-from kernelforge_engine.errors import MeasurementFailed
-from kernelforge_engine.exchanges import Measurement
-from kernelforge_engine.statistics import paired_interval
+from kernelforge_engine.dispatch.runtime import Cast, Counters
+from kernelforge_engine.measurements import Comparison, GenerationDrift, KernelSaving, Mode
+from kernelforge_engine.worker.budget import Budget, OutOfTime
+from kernelforge_engine.worker.drift import drift, image_drift, logit_drift
+from kernelforge_engine.worker.generated import MOST_TOKENS, generation_drift, generator
+from kernelforge_engine.worker.modes import prepared
+from kernelforge_engine.worker.peaks import peak_bytes
+from kernelforge_engine.worker.prediction import Hits, predicted_us, saving
+from kernelforge_engine.worker.quartets import Paired, Side, Trial
 from kernelforge_engine.worker.ways.ready import Inputs
 
-CONFIDENCE = 0.99
-SAMPLE_US = 10_000.0
-MOST_CALLS = 200
-SEED = 20_240_229
-TINY = torch.finfo(torch.float32).tiny  # the scale of an output of zeros
+ORIGINAL, PATCHED = 0, 1
+GENERATING_S = 60.0
+UNUSED = "it served no call of this model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is measured: a model on its input sets, all together, and a cast.
+
+    The model runs under no_grad, on the same inputs every time: a model that changes them measures
+    what it then does.
+    """
+
+    model: Callable[..., Any]
+    sets: Sequence[Inputs]
+    cast: Cast
+    device: torch.device = torch.device("cpu")  # noqa: RUF009  a value
+
+    def enter(self, without: Collection[str] | None) -> Callable[[], None]:
+        """Puts the process into the state of the cast without some nodes, or of none at all."""
+
+        def switch() -> None:
+            self.cast.disable()
+            if without is not None:
+                self.cast.enable(self.model, without=without)
+
+        return switch
 
 
 def compare(
-    model: Callable[..., Any],
-    sets: Sequence[Inputs],
-    cast: Cast,
-    *,
-    quartets: int,
+    subject: Subject,
+    mode: Mode,
+    budget: Budget,
     rng: np.random.Generator,
-) -> Measurement:
-    """Time the model on all its input sets together, as it is and with `cast`, in microseconds.
-
-    `speedup` is original over patched with its 99 % interval; `hits` and `fallbacks` are of all
-    patched runs. The model runs under no_grad, on the same inputs every time: a model that changes
-    them measures what it then does.
+    *,
+    without: Collection[str] = (),
+) -> Comparison:
+    """The model in one mode, as it is and with the cast less the nodes `without`.
 
     Raises:
-        MeasurementFailed: fewer than 8 quartets, or outputs that cannot be compared.
+        NoSuchMode: it cannot be run in this mode.
+        OutOfTime: the budget does not reach for it.
+        MeasurementFailed: outputs that cannot be compared.
     """
-    trial = _Trial(lambda: [model(*args, **kwargs) for args, kwargs in sets], cast)
-    before = cast.counters()
-    with torch.no_grad():
-        max_abs, max_relative = drift(trial.output(patched=False), trial.output(patched=True))
-        calls = trial.calibrated()
-        pairs = [trial.quartet(calls, bool(rng.integers(2))) for _ in range(quartets)]
-    ratios = [math.log(original / patched) for original, patched in pairs]
-    middle, low, high = (math.exp(v) for v in paired_interval(ratios, CONFIDENCE, rng))
+    before = subject.cast.counters()
+    enters = subject.enter(None), subject.enter(without)
+    with (
+        torch.no_grad(),
+        prepared(mode, subject.model, subject.sets, enters, subject.device) as sides,
+    ):
+        try:
+            return _compared(subject, mode, (sides[ORIGINAL], sides[PATCHED]), budget, rng, before)
+        finally:
+            subject.cast.disable()
+
+
+def _compared(
+    subject: Subject,
+    mode: Mode,
+    sides: tuple[Side, Side],
+    budget: Budget,
+    rng: np.random.Generator,
+    before: Counters,
+) -> Comparison:
+    cast = subject.cast
+    served = run_hits(cast, sides[PATCHED])
+    trial = Trial(sides[ORIGINAL], sides[PATCHED], cast.disable)
+    outputs = trial.output(ORIGINAL), trial.output(PATCHED)
+    max_abs, max_relative = drift(*outputs)
+    logits, image = logit_drift(*outputs), image_drift(*outputs)
+    del outputs  # their memory is wanted now
+    held = [_held(side, subject.device) for side in sides]
+    times = trial.paired(budget, rng)
+    generation = _generation(subject, sides, times) if mode == "eager" else None
+    cast.disable()
     after = cast.counters()
-    return Measurement(
-        original_us=median(original for original, _ in pairs),
-        patched_us=median(patched for _, patched in pairs),
-        speedup=middle,
-        low=low,
-        high=high,
+    measured = tuple(times.saved(ratio) for ratio in (times.ratio, times.low, times.high))
+    return Comparison(
+        mode=mode,
+        original_us=times.first_us,
+        patched_us=times.second_us,
+        speedup=times.ratio,
+        low=times.low,
+        high=times.high,
+        quartets=times.quartets,
         max_abs=max_abs,
         max_relative=max_relative,
         hits=after.hits - before.hits,
+        run_hits=sum(h.hits for h in served),
+        saving=saving(served, times.first_us, (measured[0], measured[1], measured[2])),
         fallbacks=_increase(before.fallbacks, after.fallbacks),
+        original_bytes=held[ORIGINAL],
+        patched_bytes=held[PATCHED],
+        logits=logits,
+        image=image,
+        generation=generation,
     )
 
 
-class _Trial:
-    """A forward pass that can be run with and without a cast."""
-
-    def __init__(self, run: Callable[[], Any], cast: Cast) -> None:
-        self._run, self._cast = run, cast
-
-    def output(self, *, patched: bool) -> Any:
-        """The output of one run, under the same random state on both sides."""
-        self._switch(patched)
-        with torch.random.fork_rng(range(torch.cuda.device_count())):
-            torch.manual_seed(SEED)
-            output = self._run()
-            _synchronize()
-        self._switch(False)
-        return output
-
-    def calibrated(self) -> int:
-        """Forward passes that fill a sample."""
-        self._run()
-        return max(1, min(MOST_CALLS, math.ceil(SAMPLE_US / self._sample_us(1))))
-
-    def quartet(self, calls: int, original_first: bool) -> tuple[float, float]:
-        """(original, patched): geometric means of two samples each, in ABBA order."""
-        sides: dict[bool, list[float]] = {True: [], False: []}
-        for patched in (not original_first, original_first, original_first, not original_first):
-            self._switch(patched)
-            self._run()
-            sides[patched].append(self._sample_us(calls))
-        self._switch(False)
-        return math.sqrt(math.prod(sides[False])), math.sqrt(math.prod(sides[True]))
-
-    def _switch(self, patched: bool) -> None:
-        if patched:
-            self._cast.enable()
-        else:
-            self._cast.disable()
-
-    def _sample_us(self, calls: int) -> float:
-        _synchronize()
-        start = time.perf_counter_ns()
-        for _ in range(calls):
-            self._run()
-        _synchronize()
-        return (time.perf_counter_ns() - start) / 1000.0 / calls
+def run_hits(cast: Cast, side: Side) -> list[Hits]:
+    """What every entry of a cast serves in one run."""
+    side.enter()
+    before = cast.counters().served
+    side.forwards()
+    after = cast.counters().served
+    return [
+        Hits(
+            node_id=entry.node_id,
+            operator=entry.call.name,
+            timing=entry.timing,
+            hits=now.hits - then.hits,
+        )
+        for entry, then, now in zip(cast.file.entries, before, after, strict=True)
+    ]
 
 
-def drift(original: Any, patched: Any) -> tuple[float, float]:
-    """The largest difference over all tensors of two output trees: as it is, and over the root mean
-    square of the original tensor. Values that are equal, NaN included, do not differ.
+def attribute(
+    subject: Subject,
+    served: Sequence[Hits],
+    budget: Budget,
+    rng: np.random.Generator,
+    *,
+    without: Collection[str] = (),
+) -> KernelSaving:
+    """What one kernel saves, whose entries `served` are: the cast without it against the cast with
+    it, both less the nodes `without`, in eager mode."""
+    node_id, hits = served[0].node_id, sum(h.hits for h in served)
+    facts = KernelSaving(
+        node_id=node_id,
+        operator=served[0].operator,
+        run_hits=hits,
+        predicted_us=predicted_us(served),
+    )
+    if not hits:
+        budget.skip()
+        return _unmeasured(facts, UNUSED)
+    enters = subject.enter({*without, node_id}), subject.enter(without)
+    with (
+        torch.no_grad(),
+        prepared("eager", subject.model, subject.sets, enters, subject.device) as sides,
+    ):
+        try:
+            trial = Trial(sides[0], sides[1], subject.cast.disable)
+            times = trial.paired(budget, rng)
+        except OutOfTime as late:
+            return _unmeasured(facts, str(late))
+        finally:
+            subject.cast.disable()
+    return KernelSaving(
+        node_id=node_id,
+        operator=facts.operator,
+        run_hits=hits,
+        predicted_us=facts.predicted_us,
+        saving_us=times.saved(times.ratio),
+        low_us=times.saved(times.low),
+        high_us=times.saved(times.high),
+    )
 
-    Raises:
-        MeasurementFailed: the trees differ in structure, hold no tensor, or one is not finite where
-            the other is.
-    """
-    left, right = tensors_of(original), tensors_of(patched)
-    facts = [[(t.shape, t.dtype) for t in side] for side in (left, right)]
-    if not left or facts[0] != facts[1]:
-        why = "the two outputs do not hold the same tensors" if left else "they hold no tensor"
-        raise MeasurementFailed(what="the outputs of the model", why=why)
-    differences = [_difference(a, b) for a, b in zip(left, right, strict=True)]
-    largest, relative = (max(side) for side in zip(*differences, strict=True))
-    if not math.isfinite(largest):
-        why = "with the cast they are not finite where the original is, or the reverse"
-        raise MeasurementFailed(what="the outputs of the model", why=why)
-    return largest, relative
+
+def _unmeasured(facts: KernelSaving, why: str) -> KernelSaving:
+    return KernelSaving(
+        node_id=facts.node_id,
+        operator=facts.operator,
+        run_hits=facts.run_hits,
+        predicted_us=facts.predicted_us,
+        unmeasured=why,
+    )
 
 
-def tensors_of(tree: Any) -> list[torch.Tensor]:
-    """Every tensor of an output tree, looking into dataclasses too."""
-    found: list[torch.Tensor] = []
-    for leaf in pytree.tree_leaves(tree):
-        if isinstance(leaf, torch.Tensor):
-            found.append(leaf)
-        elif is_dataclass(leaf) and not isinstance(leaf, type):
-            found += tensors_of([getattr(leaf, f.name) for f in fields(leaf)])
-    return found
+def _held(side: Side, device: torch.device) -> int | None:
+    side.enter()
+    return peak_bytes(side.run, device)
 
 
-def _difference(original: torch.Tensor, patched: torch.Tensor) -> tuple[float, float]:
-    if not original.numel():
-        return 0.0, 0.0
-    wide = torch.complex128 if original.is_complex() else torch.float64
-    a, b = original.to(wide), patched.to(wide)
-    same = (a == b) | (a.isnan() & b.isnan())
-    apart = torch.where(same, torch.zeros_like(a), a - b).abs()
-    largest = float(apart.nan_to_num(nan=math.inf, posinf=math.inf).max())
-    scale = float(a.abs().nan_to_num(0.0, 0.0, 0.0).square().mean().sqrt())
-    return largest, largest / max(scale, TINY)
+def _generation(
+    subject: Subject, sides: tuple[Side, Side], times: Paired
+) -> GenerationDrift | None:
+    """The drift of a generation; a step of one takes no longer than a forward of the prompt."""
+    model = generator(subject.model)
+    if model is None:
+        return None
+    tokens = min(MOST_TOKENS, int(GENERATING_S / (2 * times.first_us / 1e6)))
+    enters = sides[ORIGINAL].enter, sides[PATCHED].enter
+    return generation_drift(model, subject.sets[0], tokens, enters)
 
 
 def _increase(
@@ -166,8 +213,3 @@ def _increase(
             if more := count - before.get(operator, {}).get(reason, 0):
                 found.setdefault(operator, {})[reason] = more
     return found
-
-
-def _synchronize() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()

@@ -11,8 +11,8 @@ import torch
 from kernelforge_engine.errors import CaptureEmpty, MeasurementFailed, ModelRaised
 from kernelforge_engine.worker.below import below_autograd
 from kernelforge_engine.worker.clock import wall_us
+from kernelforge_engine.worker.drift import drift
 from kernelforge_engine.worker.load import Loaded
-from kernelforge_engine.worker.measure import drift
 from kernelforge_engine.worker.recorder import CountingPass, Key, Seen
 from kernelforge_engine.worker.regions import RegionSeen, RegionTracer
 from kernelforge_engine.worker.trail import ModuleTrail

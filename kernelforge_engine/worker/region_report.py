@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import torch
 
 from kernelforge_engine.calls import Call
+from kernelforge_engine.dispatch.recording import NO_TENSORS
 from kernelforge_engine.records import Inner
-from kernelforge_engine.worker.program import NO_TENSORS
 from kernelforge_engine.worker.region_proof import Cost
 from kernelforge_engine.worker.region_watch import Site
 

@@ -7,7 +7,6 @@ profiler follows them: nothing in the model is replaced, and nothing of it runs 
 import inspect
 import sys
 import sysconfig
-import textwrap
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,11 +21,17 @@ from torch import Tensor
 from torch.nn.modules import module as nn_module
 
 import kernelforge_engine
-from kernelforge_engine.dispatch.encode import Unguardable
-from kernelforge_engine.worker.program import flattened
+from kernelforge_engine.dispatch.instance import (
+    PLAIN,
+    attributes_of,
+    bound,
+    source_of,
+    spread,
+    tensors_of,
+)
+from kernelforge_engine.dispatch.recording import flattened
 from kernelforge_engine.worker.region_calls import Calls
 
-PLAIN = (bool, int, float)
 MISSES = 8  # calls after which a function that takes other things is not looked at again
 NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 TORCH = str(Path(torch.__file__).parent)
@@ -62,15 +67,14 @@ class Site:
     def source(self) -> str:
         """The text of the forward or function, empty where it cannot be read."""
         if self.kind == "function":
-            return source_of(self.target)
-        return source_of(getattr(type(self.target), "forward", None))
+            return known_source(self.target)
+        return known_source(getattr(type(self.target), "forward", None))
 
     def attributes(self) -> dict[str, bool | int | float]:
         """The plain public attributes of a module, which may decide what it computes."""
         held = vars(self.target) if self.kind == "module" else {}
         if self._names[0] != len(held):
-            names = [n for n, v in held.items() if type(v) in PLAIN and n[0] != "_"]
-            self._names = len(held), tuple(n for n in names if n != "training")
+            self._names = len(held), tuple(attributes_of(self.target) if held else ())
         return {name: held[name] for name in self._names[1] if type(held[name]) in PLAIN}
 
     def plain(self) -> Hashable:
@@ -80,28 +84,15 @@ class Site:
 
     def tensors(self) -> dict[str, Tensor]:
         """The parameters and buffers of a module, those of its parts included."""
-        if self.kind == "function":
-            return {}
-        return dict(self.target.named_parameters()) | dict(self.target.named_buffers())
+        return {} if self.kind == "function" else tensors_of(self.target)
 
-
-@cache
-def method_signature(method: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a method without what it is a method of."""
-    signature = inspect.signature(method)
-    return signature.replace(parameters=[*signature.parameters.values()][1:])
-
-
-@cache
-def source_of(function: Callable[..., Any] | None) -> str:
-    """The text of a function, empty where it cannot be read."""
-    try:
-        return textwrap.dedent(inspect.getsource(function)) if function else ""
-    except (OSError, TypeError):
-        return ""
+    def owned(self) -> tuple[dict[str, bool | int | float], dict[str, Tensor]]:
+        """Its attributes and tensors."""
+        return self.attributes(), self.tensors()
 
 
 Values = Callable[[], Mapping[str, Any]]
+known_source = cache(source_of)
 
 
 class Watch:
@@ -202,31 +193,6 @@ class Watch:
         return code, site
 
 
-def bound(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """The arguments of a forward by the names of its parameters, defaults filled.
-
-    Raises:
-        Unguardable: they cannot be told, or something else happens before the forward.
-    """
-    if kwargs is None:
-        raise Unguardable(why="its keyword arguments cannot be seen in this version of torch")
-    if module._forward_pre_hooks:
-        raise Unguardable(why="it has hooks that run before its forward")
-    try:
-        if "forward" in vars(module):
-            found = inspect.signature(module.forward).bind(*args, **kwargs)
-        else:
-            found = method_signature(type(module).forward).bind(*args, **kwargs)
-    except (AttributeError, TypeError, ValueError) as error:  # TorchScript's class has no forward
-        raise Unguardable(why="its forward has no signature that fits its call") from error
-    found.apply_defaults()
-    last = [*found.signature.parameters.values()][-1:]
-    keywords = [p.name for p in last if p.kind is p.VAR_KEYWORD]
-    return _spread(found.arguments, keywords[0] if keywords else None)
-
-
 def arguments_in(frame: FrameType) -> dict[str, Any]:
     """The arguments of a function that has just been called."""
     code, found = frame.f_code, frame.f_locals
@@ -234,14 +200,7 @@ def arguments_in(frame: FrameType) -> dict[str, Any]:
     has_positional = bool(code.co_flags & inspect.CO_VARARGS)
     has_keywords = bool(code.co_flags & inspect.CO_VARKEYWORDS)
     names = code.co_varnames[: count + has_positional + has_keywords]
-    return _spread({n: found[n] for n in names}, names[-1] if has_keywords else None)
-
-
-def _spread(values: dict[str, Any], keywords: str | None) -> dict[str, Any]:
-    """The values, with those of `**kwargs`, which come last, under their own names."""
-    if keywords is not None:
-        values |= values.pop(keywords)
-    return values
+    return spread({n: found[n] for n in names}, names[-1] if has_keywords else None)
 
 
 def is_own(code: CodeType) -> bool:

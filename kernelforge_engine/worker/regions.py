@@ -21,10 +21,12 @@ from torch import Tensor
 
 from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch.guard import Unguardable, schema_values, words
+from kernelforge_engine.dispatch.instance import all_values
+from kernelforge_engine.dispatch.recording import Recording, TooLong, flattened
 from kernelforge_engine.dispatch.regions import describe_region, entered
 from kernelforge_engine.worker.eligibility import tensors_in, unjudged
 from kernelforge_engine.worker.glance import glance
-from kernelforge_engine.worker.program import Program, Recording, TooLong, flattened
+from kernelforge_engine.worker.program import Program
 from kernelforge_engine.worker.region_proof import prove, unobserved
 from kernelforge_engine.worker.region_report import (
     ONE_OPERATOR,
@@ -36,6 +38,7 @@ from kernelforge_engine.worker.region_report import (
 )
 from kernelforge_engine.worker.region_watch import Site, Values, Watch
 from kernelforge_engine.worker.tensors import memory_of
+from kernelforge_engine.worker.terms import reduction_length
 
 __all__ = ["RegionKeeper", "RegionSeen", "RegionTracer"]
 
@@ -148,7 +151,8 @@ class RegionTracer:
 
     def _record(self, visit: Visit, given: Mapping[str, Any]) -> None:
         try:
-            recording = Recording(entered(all_values(visit.place.site, given)))
+            values = all_values(given, *visit.place.site.owned())
+            recording = Recording(entered(values), reduction_length)
         except Unguardable as refused:
             visit.place.reason = str(refused)
         else:
@@ -246,20 +250,11 @@ class RegionKeeper:
             given = values()
             place = self._tracer.place(site, given)
             if place.key is not None and place.reason is None and place.key in self._wanted:
-                tensors = entered(all_values(site, given)).tensors
+                tensors = entered(all_values(given, *site.owned())).tensors
                 with unobserved(tensors[0].device):
                     self._keep(place.key, list(tensors))
         except Unguardable:
             return
-
-
-def all_values(site: Site, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything a region depends on: its arguments, then attributes, then parameters and buffers;
-    a name that stands twice gets a prefix that no expression can spell."""
-    found = dict(given)
-    for name, value in (site.attributes() | site.tensors()).items():
-        found[f"self.{name}" if name in found else name] = value
-    return found
 
 
 def _sharing(site: Site, given: Mapping[str, Any]) -> Hashable:

@@ -15,7 +15,7 @@ TOOLS = {tool.name: tool for tool in tools()}
 def test_the_tools_the_product_is_named_by_are_all_there():
     assert set(TOOLS) == {
         "capture_model", "list_cards", "get_card", "mcts_select", "compile_and_validate",
-        "benchmark", "get_node", "export_cast", "get_status", "wait_job",
+        "benchmark", "get_node", "export_cast", "measure_model", "get_status", "wait_job",
     }  # fmt: skip
 
 

@@ -107,14 +107,24 @@ def recorded(tmp_path):
     return recording
 
 
-@pytest.fixture(scope="session")
-def ways():
-    """What the tests of the ways in name."""
-    path = Path(__file__).with_name("ways_shelf.py")
-    spec = importlib.util.spec_from_file_location("ways_shelf", path)
+def _beside(name):
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def ways():
+    """What the tests of the ways in name."""
+    return _beside("ways_shelf")
+
+
+@pytest.fixture(scope="session")
+def cast_cases():
+    """What the tests of casts make them of."""
+    return _beside("cast_cases")
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ host. `--cast` names a cast to mutate.
 """
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -23,10 +24,15 @@ from pathlib import Path
 import anyio
 
 from kernelforge_engine import codec
-from kernelforge_engine.cast import archive, manifest
+from kernelforge_engine.cast import archive, manifest, signing
+from kernelforge_engine.cast.compare import compare
+from kernelforge_engine.cast.merging import merge
+from kernelforge_engine.cast.publish import save
+from kernelforge_engine.cast.report import report
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.errors import CastRejected, KernelForgeError
+from kernelforge_engine.errors import CastRejected, CastsConflict, KernelForgeError
 from kernelforge_engine.exchanges import CaptureRequest, Proposal
+from kernelforge_server.cli.cast_sheet import facts, heading, kernels_sheet
 from kernelforge_server.settings import resolve
 
 CANARY = "canary-5b1f0c"
@@ -193,14 +199,28 @@ def mutated_cast(rng, path):
         for _ in range(rng.randint(1, 8)):
             raw[rng.randrange(len(raw))] = rng.randrange(256)
         return bytes(raw[: rng.randrange(len(raw))] if rng.random() < 0.2 else raw)
-    files = dict(archive.read(path))
-    name = rng.choice((archive.FIRST, manifest.MANIFEST, manifest.MANIFEST, manifest.MANIFEST))
+    files = dict(archive.read(path).files)
+    if rng.random() < 0.8:  # else every other change is found by the signature
+        files.pop(signing.NAME, None)
+    names = (archive.FIRST, manifest.MANIFEST, manifest.MANIFEST, signing.NAME)
+    name = rng.choice([name for name in names if name in files])
     if rng.random() < 0.15:
         source = next(n for n in files if n.startswith("sources/"))
         files[source] = _mutated(rng, files[source].decode(), PIECES).encode("utf-8", "replace")
     else:
         files[name] = json.dumps(_changed(rng, json.loads(files[name]))).encode()
     return _packed(files)
+
+
+def _used(path, other):
+    """Everything that is done with a cast without running it."""
+    found, read = report(path), manifest.read(path)
+    json.dumps(codec.dump(found), allow_nan=False)
+    said = [heading(found), *facts(found, trusted=False), *map(str, kernels_sheet(found).lines(80))]
+    assert "\x1b" not in "".join(said)
+    codec.dumps(compare(other, read))
+    with contextlib.suppress(CastsConflict):
+        save(path.with_name("merged.cast"), merge([other, read]).draft)
 
 
 class Fuzz:
@@ -249,13 +269,14 @@ class Fuzz:
                 return
 
     async def casts(self, rng, count, path):
-        """Read `count` mutated casts."""
-        broken = self._folder / "broken.cast"
+        """Read `count` mutated casts, and do with those that are read all that can be done."""
+        broken, whole = self._folder / "broken.cast", manifest.read(path)
         for _ in range(count):
             data = mutated_cast(rng, path)
             broken.write_bytes(data)
             try:
                 await self._engine.inspect_cast(broken)
+                _used(broken, whole)
                 self.outcomes["cast read"] += 1
             except CastRejected as error:
                 self.outcomes["cast rejected"] += 1

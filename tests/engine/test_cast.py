@@ -1,7 +1,6 @@
 """A cast from the records of a call to eager torch that runs its kernels, and back out again."""
 
 import json
-import math
 import os
 import shutil
 import subprocess
@@ -17,16 +16,15 @@ import torch
 from kernelforge_engine import cast as casts
 from kernelforge_engine import codec
 from kernelforge_engine.calls import Call
-from kernelforge_engine.cast import archive, manifest
+from kernelforge_engine.cast import archive, keys, manifest, publish
 from kernelforge_engine.cast.words import call_words
-from kernelforge_engine.dispatch import build, runtime
+from kernelforge_engine.dispatch import build
 from kernelforge_engine.dispatch.guard import describe
-from kernelforge_engine.errors import CastRejected, MeasurementFailed, NoCompiler
+from kernelforge_engine.errors import CastRejected, CastUntrusted, MeasurementFailed, NoCompiler
 from kernelforge_engine.launch.header import parse_source
 from kernelforge_engine.launch.resolve import resolve
 from kernelforge_engine.records import Label, Outcome, Status, Timing, Verdict
 from kernelforge_engine.statistics import paired_interval
-from kernelforge_engine.worker import measure
 
 CACHE = Path.home() / ".cache" / "kernelforge"
 HEADER = manifest.Header(
@@ -159,6 +157,21 @@ def test_cast_serves_what_it_covers_and_counts_the_rest(path):
     assert cast.counters().hits == 4
 
 
+def test_a_cast_of_a_trusted_key_serves_and_any_other_is_not_loaded(path, tmp_path):
+    for name in ("mine", "other"):
+        keys.generate(tmp_path / name)
+    x = torch.randn(6, 16)
+    with pytest.raises(CastUntrusted, match="it is not signed"):
+        casts.load(path, trusted=[tmp_path / "mine.pub"])
+    publish.sign(path, tmp_path / "mine")
+    with pytest.raises(CastUntrusted, match="is no key that was named"):
+        casts.load(path, trusted=[tmp_path / "other.pub"], cache=tmp_path / "unused")
+    assert not (tmp_path / "unused").exists()
+    with casts.load(path, trusted=[tmp_path / "mine.pub"]) as cast:
+        Model()(x)
+    assert cast.counters().hits == 2
+
+
 def test_kernels_of_a_cast_run_in_training(path):
     layer, x = torch.nn.Linear(16, 16), torch.randn(6, 16)
     expected = torch.autograd.grad(Model()(layer(x)).square().sum(), layer.weight)[0]
@@ -251,7 +264,7 @@ def test_same_content_same_bytes(path, tmp_path):
 
 def rewritten(path, name, change):
     """The cast with one JSON entry changed and every checksum right."""
-    files = archive.read(path)
+    files = archive.read(path).files
     value = json.loads(files[name])
     change(value)
     archive.write(path, {**files, name: json.dumps(value).encode()})
@@ -292,7 +305,7 @@ def test_headers_of_other_files_and_versions_are_refused(path):
 
 
 def test_changed_and_additional_sources_are_refused(path):
-    files = archive.read(path)
+    files = archive.read(path).files
     [name] = [n for n in files if files[n].startswith(SOFTMAX[:20].encode()) and b"omp" in files[n]]
     archive.write(path, {**files, name: files[name].replace(b"fmax", b"fmin")})
     with pytest.raises(CastRejected, match="another digest"):
@@ -322,37 +335,6 @@ def test_shim_build_is_cached_and_says_when_there_is_no_compiler(tmp_path, monke
     assert build.library(CACHE) == known
     with pytest.raises(NoCompiler, match="apt install"):
         build.library(tmp_path)
-
-
-def test_whole_model_measurement(path):
-    cast, x = runtime.load(path), torch.randn(6, 16)
-    found = measure.compare(Model(), [((x,), {})], cast, quartets=8, rng=np.random.default_rng(0))
-    assert found.original_us > 0
-    assert found.low <= found.speedup <= found.high
-    assert found.max_abs < 1e-6
-    assert found.hits > 0
-    assert found.fallbacks == {}
-    assert not cast.counters().enabled
-    sets = [((), {"x": torch.randn(5, 16)}), ((torch.randn(5, 16),), {})]
-    missed = measure.compare(Model(), sets, cast, quartets=8, rng=np.random.default_rng(0))
-    assert (missed.max_abs, missed.max_relative, missed.hits) == (0.0, 0.0, 0)
-    assert missed.fallbacks["aten::softmax.int"]["guard"] > 0
-
-
-def test_output_drift():
-    a = {"x": [torch.tensor([3.0, 4.0])], "n": torch.tensor([1, 2]), "s": "text"}
-    b = {"x": [torch.tensor([3.0, 4.5])], "n": torch.tensor([1, 2]), "s": "text"}
-    largest, relative = measure.drift(a, b)
-    assert largest == 0.5
-    assert math.isclose(relative, 0.5 / math.sqrt(12.5))
-    infinite = torch.tensor([math.inf, math.nan])
-    assert measure.drift(infinite, infinite.clone()) == (0.0, 0.0)
-    with pytest.raises(MeasurementFailed, match="not finite"):
-        measure.drift(torch.zeros(2), infinite)
-    with pytest.raises(MeasurementFailed, match="same tensors"):
-        measure.drift(torch.zeros(2), torch.zeros(3))
-    with pytest.raises(MeasurementFailed, match="no tensor"):
-        measure.drift("text", "text")
 
 
 def test_paired_interval_covers_the_truth():

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from kernelforge_engine.calls import Argument, Call, OutputSpec, TensorSpec
-from kernelforge_engine.cast import manifest
+from kernelforge_engine.cast import keys, publish
+from kernelforge_engine.cast.merging import merge
 from kernelforge_engine.cast.words import words_of
 from kernelforge_engine.launch.header import SourceRejected, parse_source
 from kernelforge_engine.launch.resolve import resolve
-from kernelforge_engine.records import Label, Status, Verdict
 
 CANDIDATES, CASTS, PARSED = 60, 150, 1500
 
@@ -45,28 +45,19 @@ CALL = Call(
 
 
 @pytest.fixture
-def cast(tmp_path):
-    """A small cast."""
-    text = f"/* kernelforge\n{fuzzing.HEADER}*/\n{fuzzing.BODY}"
-    source = parse_source(text, "cpu")
-    entry = manifest.Entry(
-        node_id="n1",
-        call=CALL,
-        backend="cpu",
-        source_digest=source.digest,
-        plan=source.plan,
-        resolved=resolve(source.plan, CALL),
-        binaries=(),
-        verdict=Verdict(status=Status.VALID, reason="every rule holds"),
-        timing=None,
-        label=Label.GENERATED,
-        share=0.5,
-        calls=1,
-    )
-    header = manifest.Header(created_at=0.0, kernelforge="0", torch="2", device_name="a CPU")
-    path = tmp_path / "good.cast"
-    manifest.write(path, header, [entry], sources={source.digest: text}, binaries={})
-    return path
+def cast(tmp_path, cast_cases):
+    """A signed cast with a family, two machines, two binaries and samples."""
+    gpu, image = cast_cases.gpu_entry("sm_90", "NVIDIA H200", node="n2")
+    other, more = cast_cases.gpu_entry("sm_80", "NVIDIA A100", node="n2")
+    sizes = [cast_cases.entry(call=cast_cases.relu((n, 16))) for n in (8, 9)]
+    casts = [
+        cast_cases.written(tmp_path / "a.cast", *sizes, gpu, binaries=image),
+        cast_cases.written(tmp_path / "b.cast", other, binaries=more),
+    ]
+    publish.save(tmp_path / "good.cast", merge(casts).draft)
+    keys.generate(tmp_path / "key")
+    publish.sign(tmp_path / "good.cast", tmp_path / "key")
+    return tmp_path / "good.cast"
 
 
 def test_a_strange_header_has_a_plan_or_is_refused():

@@ -34,8 +34,9 @@ async def test_a_real_model_goes_from_capture_to_a_measured_cast(name, tmp_path)
         measured = await measured_with(engine, file, nodes, tmp_path) if nodes else None
     if measured is None:
         pytest.skip("no kernel was faster on this machine, so there is no cast to measure")
-    assert measured.hits > 0
-    assert measured.max_relative < 1e-3
+    (row,) = measured.rows
+    assert row.run_hits > 0
+    assert row.max_relative < 1e-3
 
 
 async def measured_with(engine, file, nodes, folder):

@@ -24,8 +24,8 @@ from kernelforge_engine.plans import ResolvedArgument, ResolvedLaunch, ResolvedP
 from kernelforge_engine.pool.orders import CaptureOrder, ModelOrder
 from kernelforge_engine.worker.below import below_autograd
 from kernelforge_engine.worker.capture import capture
+from kernelforge_engine.worker.drift import tensors_of
 from kernelforge_engine.worker.load import load
-from kernelforge_engine.worker.measure import tensors_of
 
 # What the models import warns of its own future; that is not ours to mend.
 pytestmark = pytest.mark.filterwarnings("ignore")

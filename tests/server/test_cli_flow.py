@@ -58,12 +58,17 @@ def test_from_a_model_file_to_a_measured_cast(kernelforge, user_projects, tmp_pa
     (tree,) = _documents(kernelforge("tree", "--variant", variant, "--json"))
     assert [n["id"] for n in tree["nodes"]][-1] == node
 
-    (exported,) = _documents(kernelforge("export", "-o", "model.cast", "--json"))
+    # Whether so small a kernel helps the whole model is not what this is about.
+    (exported,) = _documents(kernelforge("export", "-o", "model.cast", "--keep-all", "--json"))
     assert [entry["node_id"] for entry in exported["entries"]] == [node]
+    assert exported["whole_model"]["unknown"] == {}
     again = kernelforge("export", "-o", "model.cast")
     assert (again.returncode, "Next:" in again.stderr) == (2, True)
     (verified,) = _documents(kernelforge("cast", "verify", "model.cast", "--json"))
     assert verified["sha256"] == exported["sha256"]
-    (measured,) = _documents(kernelforge("measure", model, "--cast", "model.cast", "--json"))
-    assert measured["hits"] > 0
-    assert measured["max_abs"] == 0
+    wanted = ("--modes", "eager,cuda_graph", "--attribution", "--json")
+    (measured,) = _documents(kernelforge("measure", model, "--cast", "model.cast", *wanted))
+    (row,) = measured["rows"]
+    assert (row["mode"], row["run_hits"], row["max_abs"]) == ("eager", 2, 0)
+    assert "CUDA devices only" in measured["failed"]["cuda_graph"]
+    assert [kernel["node_id"] for kernel in measured["kernels"]] == [node]

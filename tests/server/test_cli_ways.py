@@ -98,7 +98,9 @@ def test_a_measurement_runs_every_input_set(forged):
         (forged.folder / "model.py").read_text() + "\n\ndef same():\n    return torch.zeros(8, 8)\n"
     )
     once, twice = (
-        json.loads(forged.run("measure", "two.py", "--cast", "good.cast", "--json", *more).stdout)
+        json.loads(forged.run("measure", "two.py", "--cast", "good.cast", "--json", *more).stdout)[
+            "rows"
+        ][0]
         for more in ((), ("--inputs", "make_inputs", "--inputs", "same"))
     )
     assert once["fallbacks"] == twice["fallbacks"] == {}

@@ -47,7 +47,8 @@ def test_a_source_that_is_a_node_already_is_named(forged):
 
 def test_a_measurement_is_summed_up_in_a_word(forged):
     said = json.loads(forged.run("measure", "model.py", "--cast", "good.cast", "--json").stdout)
-    assert said["outcome"] in {"faster", "slower", "no clear difference"}
+    (row,) = said["rows"]
+    assert row["outcome"] in {"faster", "slower", "no clear difference"}
 
 
 def test_the_name_of_a_cast_must_say_so(forged, sentence):

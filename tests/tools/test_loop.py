@@ -1,6 +1,7 @@
 """An agent's whole loop, through the official client and a real server process."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -116,13 +117,30 @@ async def test_an_agent_gets_from_a_model_to_a_cast(server, user_projects, tmp_p
         assert {n["id"] for n in again["data"]["tried"]} <= {node}
 
         path = tmp_path / "model.cast"
-        exported = (await agent.call("export_cast", path=str(path)))["data"]
-        assert path.stat().st_size == exported["bytes"]
-        assert [e["node_id"] for e in exported["entries"]] == [node]
+        await _exported_and_measured(agent, path, node)
         status = (await agent.call("get_status"))["data"]
         (row,) = status["newest_captures"]
         assert (row["id"], row["device"], row["calls"] > 0) == ("c1", "cpu", True)
         assert (status["captures"], status["nodes"], status["running_jobs"]) == (1, 1, 0)
+
+
+async def _exported_and_measured(agent: Agent, path: Path, node: str) -> None:
+    # Whether so small a kernel helps the whole model is not what this is about.
+    answer = await agent.call("export_cast", path=str(path), keep_all=True)
+    exported = answer["data"]
+    assert path.stat().st_size == exported["bytes"]  # noqa: ASYNC240  a file of the test
+    assert [e["node_id"] for e in exported["entries"]] == [node]
+    assert exported["whole_model"]["original_us"] > 0
+    assert "of its own speed" in answer["summary"]
+    measured = await agent.call(
+        "measure_model", path=str(path), modes=["cuda_graph", "eager"], attribution=True
+    )
+    assert measured["status"] in {"faster", "slower", "no clear difference"}
+    (row,) = measured["data"]["rows"]
+    assert (row["mode"], row["run_hits"], row["max_abs"]) == ("eager", 2, 0)
+    assert row["saving"]["predicted_us"] > 0
+    assert set(measured["data"]["failed"]) == {"cuda_graph"}
+    assert [kernel["node_id"] for kernel in measured["data"]["kernels"]] == [node]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -43,10 +43,10 @@ def schema(data: type[BaseModel] | None) -> dict[str, Any]:
             "status": {"type": "string"},
             "summary": {"type": "string"},
             "data": shown,
-            "next": {"type": "array", "items": {"type": "string"}},
+            "next": {"type": "array"},
             "job_id": {"type": "string"},
         },
-        "required": ["status", "summary", "next"],
+        "required": ["status", "summary"],
     }
 
 

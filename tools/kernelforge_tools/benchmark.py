@@ -26,8 +26,8 @@ async def benchmark(
     The status is the outcome: faster (the lower end of the interval clears the margin, twice),
     slower, inconclusive (the summary says why), or implausible (below what the memory traffic
     allows: the measurement or the kernel is wrong). Times are microseconds per call; speedup is
-    eager over candidate. Calling it again measures again, and the newer timing is kept. The result
-    is backed up its revision tree for mcts_select.
+    eager over candidate. Calling it again measures again; the newer timing is kept and backed up
+    its revision tree.
     """
 
     async def work(engine: Engine, notice: Notice) -> Answer[BenchmarkView]:

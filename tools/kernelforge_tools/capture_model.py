@@ -20,7 +20,7 @@ SHOWN = 5
 
 
 class CaptureView(Findings):
-    """What a capture found: facts, and the cards with the most to gain."""
+    """What a capture found."""
 
     cards: list[CardBrief]
     note: str | None = None

@@ -1,5 +1,7 @@
 """Casts as an agent sees them."""
 
+from kernelforge_engine import codec
+from kernelforge_engine.calls import Json
 from kernelforge_engine.exchanges import CastEntrySummary, CastSummary
 from kernelforge_tools.answer import View
 from kernelforge_tools.views import TimingView
@@ -40,6 +42,7 @@ class CastView(View):
     archs: list[str]
     entries: list[CastEntryRow]
     load: str
+    whole_model: dict[str, Json] | None = None
 
     @classmethod
     def of(cls, cast: CastSummary) -> "CastView":
@@ -51,4 +54,5 @@ class CastView(View):
             archs=list(cast.archs),
             entries=[CastEntryRow.of(entry) for entry in cast.entries],
             load=cast.load,
+            whole_model=codec.dump(cast.whole_model) if cast.whole_model else None,
         )

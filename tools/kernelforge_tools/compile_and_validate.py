@@ -47,9 +47,9 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
     A candidate replaces one call of an operator or of a region, or every member of a family.
     The status is the verdict: valid (it became a node: benchmark it), rejected_source (header),
     compile_failed, launch_failed, crashed, timed_out, wrong_structure, wrong_values,
-    memory_violation, mutated_input or nondeterministic. Each verdict but valid comes with a reason
-    and, where there is one, a log; none of them is an error: mend the source and submit it again
-    under the same lease. The format is in get_card(sections=["format"]).
+    memory_violation, mutated_input or nondeterministic. None is an error: read its reason and log,
+    mend the source and submit it again under the same lease. The format is in
+    get_card(sections=["format"]).
     """
     proposal = Proposal(
         text=source,

@@ -8,6 +8,7 @@ from typing import NoReturn, TypedDict, Unpack
 
 from kernelforge_engine.errors import BadOption
 from kernelforge_engine.exchanges import CaptureRequest, MeasureRequest
+from kernelforge_engine.measurements import MODES, Mode
 
 DTYPES = ("bfloat16", "float16", "float32")
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
@@ -24,6 +25,14 @@ class ModelOptions(TypedDict, total=False):
     random_weights: bool
     dtype: str | None
     generate_tokens: int
+
+
+class MeasureOptions(ModelOptions, total=False):
+    """The fields of a MeasureRequest besides the model, its inputs and the cast."""
+
+    modes: tuple[Mode, ...]
+    attribution: bool
+    seconds: float
 
 
 class CaptureOptions(ModelOptions, total=False):
@@ -60,17 +69,33 @@ def capture_request(
 
 
 def measure_request(
-    model: str, cast: str | Path, inputs: Sequence[str] = (), **options: Unpack[ModelOptions]
+    model: str, cast: str | Path, inputs: Sequence[str] = (), **options: Unpack[MeasureOptions]
 ) -> MeasureRequest:
-    """A model to run with and without a cast; everything but the cast is as in capture_request.
+    """A model to run with and without a cast in some modes; everything else is as in
+    capture_request.
 
     Raises:
         BadOption: a value is out of its range.
     """
     _check(options)
+    if not options.get("seconds", 1.0) > 0:
+        _refuse("seconds", options["seconds"], "it is not positive", "a number of seconds")
     return MeasureRequest(
         model=model_name(model), cast=absolute(cast), inputs=input_names(inputs), **options
     )
+
+
+def mode_names(entries: Sequence[str]) -> tuple[Mode, ...]:
+    """Modes in the order in which they are measured, each once.
+
+    Raises:
+        BadOption: one of them is none.
+    """
+    named = [entry.strip() for entry in entries]
+    for entry in named:
+        if entry not in MODES:
+            _refuse("modes", entry, "it is no way of running a model", ", ".join(MODES))
+    return tuple(mode for mode in MODES if mode in named)
 
 
 def size_bytes(text: str) -> int:

@@ -71,11 +71,18 @@ def _data(function: Callable[..., Awaitable[Answer[Any]]]) -> type[BaseModel] | 
 
 
 def _untitled(part: Any) -> Any:
-    """A schema without its generated titles, which only repeat the names."""
+    """A schema without its generated titles, which only repeat the names, and without defaults that
+    say no more than that nothing was given."""
     if isinstance(part, dict):
         named = {key: _untitled(value) for key, value in part.items()}
-        return {k: v for k, v in named.items() if k != "title" or not isinstance(v, str)}
+        return {key: value for key, value in named.items() if not _says_nothing(key, value)}
     return [_untitled(entry) for entry in part] if isinstance(part, list) else part
+
+
+def _says_nothing(key: str, value: Any) -> bool:
+    if key == "title":
+        return isinstance(value, str)
+    return key == "default" and value in (None, [], "")
 
 
 def _strict(model: type[ArgModelBase]) -> type[ArgModelBase]:

@@ -49,7 +49,7 @@ class InsideRow(View):
 
 
 class CardView(View):
-    """One operator or region: its variants, what a header may name, and where to start."""
+    """One operator or region."""
 
     card: CardBrief
     backend: str

@@ -18,7 +18,7 @@ Section = Literal["source", "verdict", "timing", "lineage"]
 
 
 class NodeView(View):
-    """A node and the sections that were asked for, or an attempt with all there is of it."""
+    """A node, or an attempt."""
 
     node: NodeRow | None = None
     attempt: AttemptRow | None = None

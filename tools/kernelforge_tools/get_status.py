@@ -24,7 +24,7 @@ class CaptureRow(View):
 
 
 class StatusView(View):
-    """The state of the project and the devices kernels can be written for."""
+    """The state of the project."""
 
     version: str
     project: str

@@ -12,6 +12,7 @@ from kernelforge_tools.get_node import get_node
 from kernelforge_tools.get_status import get_status
 from kernelforge_tools.list_cards import list_cards
 from kernelforge_tools.mcts_select import mcts_select
+from kernelforge_tools.measure_model import measure_model
 from kernelforge_tools.wait_job import wait_job
 
 
@@ -26,6 +27,7 @@ def tools() -> list[Tool]:
         forge_tool(benchmark, read_only=False),
         forge_tool(get_node, read_only=True, idempotent=True),
         forge_tool(export_cast, read_only=False, destructive=True, idempotent=True),
+        forge_tool(measure_model, read_only=True),
         forge_tool(get_status, read_only=True, idempotent=True),
         forge_tool(wait_job, read_only=True, idempotent=True),
     ]

@@ -26,7 +26,7 @@ Wait = Annotated[
     Field(
         ge=0,
         le=MAX_WAIT_S,
-        description="Seconds to wait for the result; after that the work goes on as a job.",
+        description="seconds until it goes on as a job",
     ),
 ]
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from kernelforge_engine.calls import Json
+from kernelforge_engine.measurements import Comparison
 
 LOG_LINES = 12
 OWN = ("candidate.", "launch[")  # how a compiler names the candidate's text and launch header
@@ -50,6 +51,51 @@ def number_text(value: float) -> str:
 def counted(count: int, noun: str) -> str:
     """A count with its noun: 1 kernel, 2 kernels."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def outcome(low: float, high: float) -> str:
+    """What the interval of a speed-up says about a whole model."""
+    if low > 1:
+        return "faster"
+    return "slower" if high < 1 else "no clear difference"
+
+
+def saving_words(row: Comparison) -> str:
+    """What the kernels should save of a run, beside what the model saved."""
+    found = row.saving
+    words = (
+        f"Of a run the kernels should save {number_text(found.predicted_us)} us by their own "
+        f"timings; the model saved {number_text(found.measured_us)} us "
+        f"({number_text(found.low_us)} to {number_text(found.high_us)})"
+    )
+    if found.flag:
+        words += f", {found.flag}"
+    if found.untimed_hits:
+        words += f"; {counted(found.untimed_hits, 'call')} ran at a size that was not timed"
+    most = "no bound" if found.ceiling is None else f"{found.ceiling:.2f}x if they took no time"
+    return f"{words}. Eager's part of a run for these calls is {found.share:.1%}: {most}."
+
+
+def drift_words(row: Comparison) -> list[str]:
+    """What the drift of logits, of generated tokens and of pictures came to."""
+    words = []
+    if row.logits:
+        words.append(
+            f"Logits: a divergence of {row.logits.kl_nats:.2g} nats, and at "
+            f"{row.logits.same_token:.2%} of {row.logits.positions} positions the likeliest token "
+            "is the same."
+        )
+    if row.generation and row.generation.same_token is not None:
+        made = counted(row.generation.tokens, "generated token")
+        words.append(f"{row.generation.same_token:.2%} of {made} are the same.")
+    elif row.generation:
+        words.append(f"No generation was compared: {row.generation.failed}.")
+    if row.image:
+        psnr = row.image.psnr_db
+        words.append(
+            "Pictures do not differ." if psnr is None else f"Pictures: a PSNR of {psnr:.1f} dB."
+        )
+    return words
 
 
 def left_out(shown: int, total: int, rest: str) -> str | None:

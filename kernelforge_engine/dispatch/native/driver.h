@@ -92,6 +92,7 @@ class Driver {
   CUresult (*cuFuncGetAttribute)(int*, int, CUfunction);
   CUresult (*cuFuncSetAttribute)(CUfunction, int, int);
   CUresult (*cuMemsetD8Async)(CUdeviceptr, unsigned char, size_t, CUstream);
+  CUresult (*cuStreamIsCapturing)(CUstream, int*);
   CUresult (*cuLaunchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                              unsigned, CUstream, void**, void**);
   CUresult (*cuLaunchKernelEx)(const CUlaunchConfig*, CUfunction, void**, void**);
@@ -115,6 +116,7 @@ class Driver {
     find(library, "cuFuncGetAttribute", cuFuncGetAttribute);
     find(library, "cuFuncSetAttribute", cuFuncSetAttribute);
     find(library, "cuMemsetD8Async", cuMemsetD8Async);
+    find(library, "cuStreamIsCapturing", cuStreamIsCapturing);
     find(library, "cuLaunchKernel", cuLaunchKernel);
     find(library, "cuLaunchKernelEx", cuLaunchKernelEx);
     cuFuncLoad = reinterpret_cast<decltype(cuFuncLoad)>(dlsym(library, "cuFuncLoad"));

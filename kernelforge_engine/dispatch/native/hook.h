@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plan.h"
+#include "shadow.h"
 
 namespace kernelforge {
 
@@ -126,6 +127,30 @@ inline Registry& registry(bool cuda) {
 template <bool cuda, bool autograd>
 void stand_in(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack);
 
+// Whether a derivative of this call is wanted, which only the operators inside record.
+inline bool records(const Words& words) {
+  const bool grad = at::GradMode::is_enabled();
+  for (size_t i = 0; i < words.tensors(); ++i) {
+    const auto& tensor = words.tensor(i);
+    const auto* impl = tensor.unsafeGetTensorImpl();
+    if (!impl->autograd_meta()) continue;
+    if ((grad && impl->requires_grad()) || impl->_fw_grad(0, tensor).defined()) return true;
+  }
+  return false;
+}
+
+// Runs the launches; out of memory stays torch's own error, since that is met before.
+template <class Name>
+void launched(Hit& hit, const Name& name) {
+  try {
+    hit.launch();
+  } catch (const c10::Error& error) {
+    TORCH_CHECK(false, "Kernel Forge could not run its kernel for ", name, ": ",
+                error.what_without_backtrace(),
+                ". Next: set KERNELFORGE_DISABLE=1 to run without the cast, and report this.");
+  }
+}
+
 class Hook {
  public:
   // Takes the place of the operator's kernel on a device. A composite operator has no kernel there:
@@ -164,8 +189,11 @@ class Hook {
     Words words;
     const Variant* variant = nullptr;
     const auto reason = decide(keys, *stack, autograd, words, variant);
-    if (C10_LIKELY(reason == Reason::kCount)) return run(*variant, words, stack);
-    misses_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+    if (C10_LIKELY(reason == Reason::kCount)) {
+      if (C10_LIKELY(!Shadow::comparing())) return run(*variant, words, op, keys, stack, autograd);
+    } else {
+      misses_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+    }
     (autograd ? *previous_autograd_ : *previous_).callBoxed(op, keys, stack);
   }
 
@@ -207,30 +235,30 @@ class Hook {
     return variant->loaded(words.placed()) ? Reason::kCount : Reason::kDevice;
   }
 
-  // Whether a derivative of this call is wanted, which only the decomposed operator records.
-  static bool records(const Words& words) {
-    const bool grad = at::GradMode::is_enabled();
-    for (size_t i = 0; i < words.tensors(); ++i) {
-      const auto& tensor = words.tensor(i);
-      const auto* impl = tensor.unsafeGetTensorImpl();
-      if (!impl->autograd_meta()) continue;
-      if ((grad && impl->requires_grad()) || impl->_fw_grad(0, tensor).defined()) return true;
-    }
-    return false;
-  }
-
-  void run(const Variant& variant, const Words& words, c10::Stack* stack) {
+  void run(const Variant& variant, const Words& words, const c10::OperatorHandle& op,
+           c10::DispatchKeySet keys, c10::Stack* stack, bool autograd) {
     const_cast<Variant&>(variant).hits.fetch_add(1, std::memory_order_relaxed);
-    Hit hit(variant, words, type_);  // outside the try: out of memory stays torch's own error
-    try {
-      hit.launch();
-    } catch (const c10::Error& error) {
-      TORCH_CHECK(false, "Kernel Forge could not run its kernel for ", op_.operator_name(), ": ",
-                  error.what_without_backtrace(),
-                  ". Next: set KERNELFORGE_DISABLE=1 to run without the cast, and report this.");
+    Hit hit(variant, words, type_);
+    launched(hit, op_.operator_name());
+    if (C10_UNLIKELY(Shadow::get().due()) && !variant.writes() && !hit.recorded()) {
+      const Comparing comparing;
+      note(variant, compared(hit, op, keys, *stack, autograd));
     }
     if (counts_writes_) hit.bump_versions();
     hit.finish(arguments_, returns_, stack);
+  }
+
+  // How far the kernel that was there before is from a hit; infinitely where it refuses the call.
+  double compared(const Hit& hit, const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                  const c10::Stack& stack, bool autograd) const {
+    const auto arguments = torch::jit::last(stack, arguments_);
+    c10::Stack eager(arguments.begin(), arguments.end());
+    try {
+      (autograd ? *previous_autograd_ : *previous_).callBoxed(op, keys, &eager);
+    } catch (const c10::Error&) {
+      return std::numeric_limits<double>::infinity();
+    }
+    return difference(hit.outputs(), eager);
   }
 
   const c10::OperatorHandle op_;

@@ -58,6 +58,9 @@ struct Launch {
   bool clustered = false, cooperative = false;
 };
 
+// Whether what a region runs was found to be the program that its kernel was judged on.
+enum class Proof : int { kUnproven, kProven, kRefused };
+
 struct Variant {
   std::vector<uint64_t> key;
   uint64_t hash = 0;
@@ -66,9 +69,23 @@ struct Variant {
   std::vector<Buffer> buffers;
   std::vector<Launch> launches;
   int64_t list_return = -1;  // the return that is a list of tensors
-  std::atomic<uint64_t> hits{0};
+  std::atomic<uint64_t> hits{0}, compared{0};
+  std::atomic<double> worst{0};  // of the comparisons in shadow mode
   std::atomic<bool> live{true};
   Variant* older = nullptr;  // installed earlier under the same key
+  int64_t form = 0;          // of a region: which of the forms to return its outputs in
+  const std::atomic<bool>* enabled = nullptr;  // of a region: the switch of all its variants
+  std::atomic<Proof> proof{Proof::kUnproven};
+
+  // Of a region: whether a call may be served, now or once its program is known.
+  bool serves() const {
+    return enabled->load(std::memory_order_acquire) &&
+           proof.load(std::memory_order_acquire) != Proof::kRefused;
+  }
+
+  bool writes() const {
+    return std::any_of(inputs.begin(), inputs.end(), [](const Input& i) { return i.mutated; });
+  }
 
   bool matches(const uint64_t* words, size_t count, uint64_t digest) const {
     return hash == digest && key.size() == count && !std::memcmp(key.data(), words, 8 * count);
@@ -147,6 +164,21 @@ class Hit {
         stack->emplace_back(std::move(outputs_[next++]));
       }
     }
+  }
+
+  // Whether the call is being recorded into a graph, where nothing may wait for it.
+  bool recorded() const {
+    if (type_ != c10::DeviceType::CUDA) return false;
+    int status = 0;
+    Driver::get().check(Driver::get().cuStreamIsCapturing(stream_, &status), "cuStreamIsCapturing");
+    return status != 0;
+  }
+
+  c10::ArrayRef<at::Tensor> outputs() const { return outputs_; }
+
+  // The outputs of a region.
+  void hand_over(c10::List<at::Tensor>& outputs) {
+    for (auto& output : outputs_) outputs.push_back(std::move(output));
   }
 
  private:

@@ -1,6 +1,6 @@
 // The C exports that shim.py drives. They depend neither on the Python version nor on CUDA headers;
 // a failure is a null pointer or a nonzero result, with its text in kf_error().
-#include "hook.h"
+#include "region.h"
 
 namespace {
 
@@ -135,6 +135,17 @@ EXPORT uint64_t kf_hits(const Variant* variant) {
   return variant->hits.load(std::memory_order_relaxed);
 }
 
+// Compare one in `every` hits with eager, 0 for none.
+EXPORT void kf_shadow(uint64_t every) { Shadow::get().set(every); }
+
+EXPORT uint64_t kf_compared(const Variant* variant) {
+  return variant->compared.load(std::memory_order_relaxed);
+}
+
+EXPORT double kf_worst(const Variant* variant) {
+  return variant->worst.load(std::memory_order_relaxed);
+}
+
 // Whether this process already uses a device, so that loading code there opens no new context.
 EXPORT int kf_device_active(int device) {
   return guarded([&] {
@@ -173,4 +184,44 @@ EXPORT CUfunction kf_function(int device, CUmodule module, const char* symbol) {
                  "cuFuncGetAttribute");
     return function;
   });
+}
+
+// The operator of a process through which regions are called, registered once.
+EXPORT int kf_serving() {
+  return guarded([] {
+    register_serve();
+    return true;
+  });
+}
+
+// A site's number, or -1.
+EXPORT int64_t kf_site(const char* name, int cuda) {
+  try {
+    return sites().add(new Site(name, cuda ? c10::DeviceType::CUDA : c10::DeviceType::CPU));
+  } catch (const c10::Error& error) {
+    failure = error.what_without_backtrace();
+    return -1;
+  }
+}
+
+EXPORT uint64_t kf_site_misses(int64_t site, int reason) {
+  return sites().find(site)->misses(reason);
+}
+
+// What turns the variants of one entry of a cast on and off together.
+EXPORT std::atomic<bool>* kf_switch() { return new std::atomic<bool>(false); }
+
+EXPORT void kf_turn(std::atomic<bool>* enabled, int on) {
+  enabled->store(on != 0, std::memory_order_release);
+}
+
+EXPORT void kf_seat(int64_t site, Variant* variant, int64_t form,
+                    const std::atomic<bool>* enabled) {
+  variant->form = form;
+  variant->enabled = enabled;
+  sites().find(site)->table().insert(variant);
+}
+
+EXPORT void kf_prove(Variant* variant, int proof) {
+  variant->proof.store(static_cast<Proof>(proof), std::memory_order_release);
 }

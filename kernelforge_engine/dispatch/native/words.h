@@ -12,7 +12,7 @@
 
 namespace kernelforge {
 
-enum Tag : uint64_t { kNone = 1, kTensor, kInt, kFloat, kBool, kString, kList };
+enum Tag : uint64_t { kNone = 1, kTensor, kInt, kFloat, kBool, kString, kList, kAgain };
 
 // The keys a plain call on dense tensors may carry. One key more, of a mode, a subclass, a transform
 // or a lazy bit, and the call means something else than the bytes of its tensors say.
@@ -49,6 +49,15 @@ class Words {
     if (value.isString()) return text(value.toStringRef());
     if (value.isList()) return list(value);
     return false;
+  }
+
+  // Adds a tensor that a region was given or owns; one that comes once more is said by its number.
+  bool add_of_region(const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number()) return false;
+    for (size_t i = 0; i < count_; ++i) {
+      if (same(*tensors_[i], tensor)) return pair(kAgain, i);
+    }
+    return add(tensor);
   }
 
   const uint64_t* data() const { return words_; }
@@ -113,6 +122,14 @@ class Words {
     }
     tensors_[count_++] = &tensor;
     return fits;
+  }
+
+  // Whether two tensors are the same memory in the same layout; empty ones, the same object.
+  static bool same(const at::Tensor& first, const at::Tensor& second) {
+    const auto *a = first.unsafeGetTensorImpl(), *b = second.unsafeGetTensorImpl();
+    if (a == b) return true;
+    return a->data() == b->data() && a->numel() && a->dtype() == b->dtype() &&
+           a->sizes() == b->sizes() && a->strides() == b->strides();
   }
 
   // `x + 1.5` reaches the dispatcher with a tensor made of the number; it is keyed by its value.

@@ -12,17 +12,19 @@ from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import (
     CaptureRequest,
     CastSummary,
-    Measurement,
     MeasureRequest,
     OptimizeReport,
 )
+from kernelforge_engine.measurements import Check, Measurement
 from kernelforge_engine.records import Capture, Card, Outcome
-from kernelforge_server.cli.measure import measurement_document
+from kernelforge_server.cli.export import show_whole_model
+from kernelforge_server.cli.measure import show_measurement
+from kernelforge_server.cli.measurements import measurement_document
 from kernelforge_server.cli.optimize import DEFAULT_BUDGET, BudgetOption, show_report
 from kernelforge_server.cli.options import JsonOption
 from kernelforge_server.cli.overview import capture_line
 from kernelforge_server.cli.session import NOTHING_FASTER, Session
-from kernelforge_server.cli.tables import call_lines, load_text, measurement_table
+from kernelforge_server.cli.tables import load_text
 from kernelforge_tools.entries import absolute
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -98,9 +100,13 @@ async def _demo(engine: Engine, session: Session, file: Path, device: str, budge
         return Demo(capture=capture, cards=cards, report=report)
     path = absolute(session.project or FOLDER) / f"{file.stem}.cast"
     winners = [row.node_id for row in report.rows if row.outcome == Outcome.FASTER]
-    with session.progress("export  ", steps=True):
+    with session.progress("export  ", steps=True) as notice:
         cast = await engine.export(
-            path, node_ids=tuple(node for node in winners if node), overwrite=True
+            path,
+            node_ids=tuple(node for node in winners if node),
+            overwrite=True,
+            check=Check(),
+            notice=notice,
         )
     with session.progress("measure ", steps=True) as notice:
         measurement = await engine.measure(
@@ -124,7 +130,6 @@ def _show(session: Session, done: Demo) -> None:
     if done.cast is None or done.measurement is None:
         session.show("Nothing was faster than eager on this machine, so nothing was exported.")
         return
-    session.show(measurement_table(done.measurement))
-    for line in call_lines(done.measurement):
-        session.show(line, style="dim")
+    show_whole_model(session, done.cast)
+    show_measurement(session, done.measurement, style="dim")
     session.show(f"\nCast: {done.cast.path}\nTo use it:\n\n{load_text(done.cast)}")

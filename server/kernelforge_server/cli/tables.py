@@ -1,12 +1,9 @@
 """The tables that people read."""
 
-from collections.abc import Sequence
-
-from kernelforge_engine.exchanges import CastSummary, Measurement, OptimizeReport, OptimizeRow
+from kernelforge_engine.exchanges import CastSummary, OptimizeReport, OptimizeRow
 from kernelforge_engine.records import Outcome
-from kernelforge_engine.rerun import Rerun
 from kernelforge_server.cli.sheet import Sheet
-from kernelforge_tools.wording import FALLBACKS, counted
+from kernelforge_tools.wording import counted
 
 GOOD, WARNED = "green", "yellow"
 MENTIONED_SHARE = 0.01
@@ -70,41 +67,6 @@ def _mentioned(row: OptimizeRow) -> bool:
     return row.node_id is not None or row.share >= MENTIONED_SHARE
 
 
-def measurement_table(measured: Measurement) -> Sheet:
-    """The whole model before and after."""
-    made = Sheet("outcome", ">original", ">with cast", ">speed-up (99 %)",
-                 ">largest difference", ">relative")  # fmt: skip
-    made.add_row(
-        outcome(measured),
-        microseconds(measured.original_us),
-        microseconds(measured.patched_us),
-        interval(measured.speedup, measured.low, measured.high),
-        f"{measured.max_abs:.2g}",
-        f"{measured.max_relative:.2g}",
-    )
-    return made
-
-
-def outcome(measured: Measurement) -> str:
-    """What the interval of a measurement says about the whole model."""
-    if measured.low > 1:
-        return "faster"
-    return "slower" if measured.high < 1 else "no clear difference"
-
-
-def call_lines(measured: Measurement) -> list[str]:
-    """How many calls ran a kernel, and which stayed eager for what reason."""
-    return [
-        f"Over all runs with the cast, warm-up included: {counted(measured.hits, 'call')} ran a "
-        "kernel.",
-        *(
-            f"Stayed eager: {operator}, {counted(count, 'call')}: {FALLBACKS.get(reason, reason)}."
-            for operator, reasons in measured.fallbacks.items()
-            for reason, count in reasons.items()
-        ),
-    ]
-
-
 def cast_table(cast: CastSummary) -> Sheet:
     """What a cast holds."""
     made = Sheet("node", "~operator", "<call", ">share", ">eager", ">kernel",
@@ -121,33 +83,6 @@ def cast_table(cast: CastSummary) -> Sheet:
             entry.label,
         )
     return made
-
-
-def rerun_table(rows: Sequence[Rerun]) -> Sheet:
-    """What a cast's kernels came to when they were made, and here."""
-    made = Sheet("node", "~operator", "<call", "holds", ">speed-up then", ">speed-up here (99 %)",
-                 "!found here")  # fmt: skip
-    for row in rows:
-        then, now = row.then, row.now
-        made.add_row(
-            row.node_id,
-            row.operator,
-            row.variant,
-            "yes" if row.holds else "no",
-            f"{then.speedup:.2f}x" if then else "-",
-            interval(now.speedup, now.low, now.high) if now else "-",
-            _found_here(row),
-            style=GOOD if row.holds else None,
-        )
-    return made
-
-
-def _found_here(row: Rerun) -> str:
-    if row.verdict is None:
-        return row.why
-    if row.now is None:
-        return f"{row.verdict.status}: {row.why or row.verdict.reason}"
-    return f"{row.verdict.status}, {row.now.outcome}"
 
 
 def load_text(cast: CastSummary) -> str:

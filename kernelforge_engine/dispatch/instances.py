@@ -173,13 +173,17 @@ class Instance:
         original, args, kwargs = call
         head = () if module is None else (module,)
         kernel = site.kernels[0]
-        output, record = observed(
-            lambda: original(*head, *args, **kwargs),
-            found,
-            kernel.name,
-            kernel.region.kind,
-            kernel.region.owner,
-        )
+        try:
+            output, record = observed(
+                lambda: original(*head, *args, **kwargs),
+                found,
+                kernel.name,
+                kernel.region.kind,
+                kernel.region.owner,
+            )
+        except Exception:  # noqa: BLE001  below autograd, code that differentiates raises
+            self._compared(known, site, _words(found), None)
+            return self._missed(PROGRAM)  # what is wrong with the call itself is raised again
         same = self._compared(known, site, _words(found), record)
         self._counts[FIRST if same else PROGRAM] += 1
         return output

@@ -262,6 +262,32 @@ def test_code_that_does_something_else_under_the_same_guard_never_hits(every, co
     assert hits(every)["region::Residual"] == 1
 
 
+class Force(torch.nn.Module):
+    """Differentiates inside its forward, or does something else under the same guard."""
+
+    def __init__(self, differentiates):
+        super().__init__()
+        self._differentiates = differentiates
+
+    def forward(self, x):
+        if not self._differentiates:
+            return x * x + x
+        with torch.enable_grad():
+            y = x.detach().requires_grad_()
+            return torch.autograd.grad((y * y).sum(), y)[0]
+
+
+def test_code_that_differentiates_by_itself_keeps_working(x, tmp_path):
+    call, force = CASES.call_of(Force(False), x=x), Force(True)
+    text = CASES.ROTATE.replace('"in1", "in2"', '"in0", "in0"')
+    with torch.no_grad(), casts.load(CASES.write(tmp_path / "f.cast", (call, text))) as cast:
+        assert torch.equal(force(x), 2 * x)
+        assert torch.equal(force(x), 2 * x)
+        assert reasons(cast, "Force") == {"program": 1, "guard": 1}
+        with pytest.raises(TypeError, match="positional"):
+            force(x, 1)
+
+
 def test_what_changes_inside_a_region_is_looked_at_again(every, code, x):
     block = code.Residual()
     with torch.no_grad(), every:

@@ -8,7 +8,6 @@ recording the first call that agrees in all the rest.
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -18,91 +17,39 @@ from torch.utils._device import DeviceContext
 
 from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch.encode import Unguardable, spec_of
-from kernelforge_engine.dispatch.facts import Binding, Facts, binding, sift
-from kernelforge_engine.dispatch.instance import all_values, attributes_of, tensors_of
-from kernelforge_engine.dispatch.kernels import Forms, Kernel, Words, tensor_words
+from kernelforge_engine.dispatch.facts import Facts, binding, sift
+from kernelforge_engine.dispatch.instance import all_values
+from kernelforge_engine.dispatch.kernels import Kernel, Words, tensor_words
+from kernelforge_engine.dispatch.known import FORMS, NOTHING, Known, Serving, Site, Way, look
 from kernelforge_engine.dispatch.observed import observed
 from kernelforge_engine.dispatch.regions import Entered, entered
 from kernelforge_engine.dispatch.shim import PROVEN, REASONS, REFUSED, UNPROVEN, Shim
-from kernelforge_engine.dispatch.structure import Structure, Trace
+from kernelforge_engine.dispatch.structure import Trace
 
 UNSEEN: Any = object()
 MISSED: Any = object()  # the call goes to the model's own code
 ASK = -1 - len(REASONS)  # the outcome of a call that agrees in all but its program, as yet unknown
 CHANGES, REST = 8, 64  # an instance that keeps changing is looked at once in so many calls
 LOOK = 64  # calls that are far from all that is served, after which an instance is looked at again
-FORMS = Forms()
 
-# In the order of what a call is asked; the shim's own reasons are in its REASONS.
+# Words of Counters beside the REASONS of the shim.
 HOOKS, CHANGING, FIRST, PROGRAM = OWN = "hooks", "changing", "first_call", "program"
 
 
-class Served(Protocol):
+class Served(Serving, Protocol):
     """What an instance needs to know of the class or function it belongs to: a Ledger."""
 
     shim: Shim
-    kernels: list[Kernel]
-    version: object
     counts: dict[str, int]  # calls that went to the model's own code, by reason
 
     @property
     def signature(self) -> Any: ...
-    def site(self, kernels: tuple[Kernel, ...]) -> "Site | None": ...
-    def keep(self, site: "Site") -> None: ...
+    def site(self, kernels: tuple[Kernel, ...]) -> Site | None: ...
+    def keep(self, site: Site) -> None: ...
     def gone(self, instance: "Instance") -> None: ...
 
 
 Live = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]  # what is called, and with what
-
-
-@dataclass(kw_only=True, eq=False)
-class Site:
-    """A place in the shim, where calls with the same facts arrive, and its kernels' variants."""
-
-    number: int
-    kernels: tuple[Kernel, ...]
-    variants: dict[Words, list[tuple[Kernel, int]]]
-    shapes: frozenset[torch.Size]  # of the first tensor, to miss at once
-
-
-@dataclass(kw_only=True, eq=False)
-class Way:
-    """One way of passing arguments, and the site of each combination of facts that has kernels."""
-
-    binding: Binding
-    sites: dict[Facts, Site]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Known:
-    """What an instance is, and who may serve it; `structure` is None for a function. It is not
-    `covered` where kernels were enabled for other models only.
-
-    Never changed but for `ways`, so that a thread sees either all of what was learned or none.
-    """
-
-    version: object
-    structure: Structure | None
-    dtype: torch.dtype  # what torch makes new tensors of, which no argument says
-    attributes: Mapping[str, Any]
-    named: Mapping[str, Tensor]
-    tail: Facts
-    kernels: tuple[Kernel, ...]
-    covered: bool = False
-    tensors: list[Tensor] = field(default_factory=list)
-    hooks: Sequence[Mapping[Any, Any]] = ()
-    ways: dict[object, Way | None] = field(default_factory=dict)
-
-    def holds(self) -> bool:
-        """Whether all of this is still so."""
-        if self.dtype is not torch.get_default_dtype():
-            return False
-        return self.structure is None or self.structure.holds()
-
-
-NOTHING = Known(
-    version=None, structure=None, dtype=torch.float32, attributes={}, named={}, tail=(), kernels=()
-)
 
 
 class Instance:
@@ -226,13 +173,17 @@ class Instance:
         original, args, kwargs = call
         head = () if module is None else (module,)
         kernel = site.kernels[0]
-        output, record = observed(
-            lambda: original(*head, *args, **kwargs),
-            found,
-            kernel.name,
-            kernel.region.kind,
-            kernel.region.owner,
-        )
+        try:
+            output, record = observed(
+                lambda: original(*head, *args, **kwargs),
+                found,
+                kernel.name,
+                kernel.region.kind,
+                kernel.region.owner,
+            )
+        except Exception:  # noqa: BLE001  below autograd, code that differentiates raises
+            self._compared(known, site, _words(found), None)
+            return self._missed(PROGRAM)  # what is wrong with the call itself is raised again
         same = self._compared(known, site, _words(found), record)
         self._counts[FIRST if same else PROGRAM] += 1
         return output
@@ -272,7 +223,7 @@ class Instance:
         """Look at the module, and at the kernels that may serve it."""
         module = self._module() if self._module is not None else None
         with self._lock:
-            known = _look(self._served, module)
+            known = look(self._served, module)
             self._keep_trace()
             trace, structure = self._trace, known.structure
             is_other = structure is not None and (trace is None or not trace.fits(structure))
@@ -313,55 +264,9 @@ class Instance:
         return site
 
 
-def _look(served: Served, module: torch.nn.Module | None) -> Known:
-    """What a module is now, and the kernels with its attributes and as many tensors."""
-    version = served.version
-    attributes = attributes_of(module) if module is not None else {}
-    named = tensors_of(module) if module is not None else {}
-    facts: list[object] = []
-    sift(list(attributes.values()), [], facts)
-    tail = (*facts, *(Tensor for _ in named))
-    covering = [kernel for kernel in served.kernels if kernel.scope.holds(module)]
-    kernels = tuple(k for k in covering if k.facts[len(k.facts) - len(tail) :] == tail)
-    # One that no kernel fits is not followed any more, so that it costs next to nothing.
-    structure = Structure(module) if module is not None and kernels else None
-    return Known(
-        version=version,
-        structure=structure,
-        dtype=torch.get_default_dtype(),
-        attributes=attributes,
-        named=named if kernels else {},
-        tail=tail,
-        kernels=kernels,
-        covered=bool(covering),
-        tensors=list(named.values()) if kernels else [],
-        hooks=structure.hooks if structure is not None else (),
-    )
-
-
 def _is_judged(judged: Call, call: Call) -> bool:
     """Whether a call is the one that was judged, its program and its outputs included."""
     return (judged.words, judged.outputs) == (call.words, call.outputs)
-
-
-def seated(shim: Shim, kernels: tuple[Kernel, ...]) -> Site:
-    """A new site of these kernels, which all have the same facts.
-
-    Raises:
-        NotInstalled: the shim refused one of them.
-    """
-    name = kernels[0].call.operator
-    number = shim.site(name, kernels[0].call.backend)
-    variants: dict[Words, list[tuple[Kernel, int]]] = {}
-    for kernel in kernels:
-        variant = kernel.seated(number, FORMS.number(kernel.region))
-        variants.setdefault(kernel.words, []).append((kernel, variant))
-    return Site(
-        number=number,
-        kernels=kernels,
-        variants=variants,
-        shapes=frozenset(torch.Size(kernel.call.inputs[0].shape) for kernel in kernels),
-    )
 
 
 def _words(found: Entered) -> Words:

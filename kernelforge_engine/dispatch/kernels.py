@@ -98,7 +98,8 @@ class Scope:
 
 
 class Kernel:
-    """One region's kernel of a cast. It is off until it is enabled, and counts its hits."""
+    """One region's kernel of a cast. It is off until it is enabled, and counts its hits. The
+    kernels of a cast share a scope."""
 
     def __init__(
         self,
@@ -107,10 +108,11 @@ class Kernel:
         region: Region,
         resolved: ResolvedPlan,
         code: LoadedCode | None = None,
+        scope: Scope | None = None,
     ) -> None:
         self.call, self.region = call, region
         self.name = call.operator.partition("::")[2]
-        self.scope = Scope()
+        self.scope = scope or Scope()
         self.targets: set[object] = set()  # what it may stand in for
         self.enabled = False
         values = call.arguments[:-1]  # the last one is its program

@@ -10,8 +10,9 @@ from collections import Counter, defaultdict
 
 import torch
 
-from kernelforge_engine.dispatch.instances import OWN, Instance, Site, seated
+from kernelforge_engine.dispatch.instances import OWN, Instance
 from kernelforge_engine.dispatch.kernels import Kernel
+from kernelforge_engine.dispatch.known import Site, seated
 from kernelforge_engine.dispatch.shim import REASONS, Shim
 from kernelforge_engine.errors import NotInstalled
 

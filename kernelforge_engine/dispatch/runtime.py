@@ -21,7 +21,7 @@ from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.manifest import CastFile, Entry, read
 from kernelforge_engine.dispatch import shim as shim_module
 from kernelforge_engine.dispatch.compiling import compiling
-from kernelforge_engine.dispatch.kernels import Kernel
+from kernelforge_engine.dispatch.kernels import Kernel, Scope
 from kernelforge_engine.dispatch.loading import Inactive, Loader
 from kernelforge_engine.dispatch.shim import Handle, Shim
 from kernelforge_engine.dispatch.swapping import regions
@@ -86,6 +86,7 @@ class Cast:
         self._shim: Shim | None = None
         self._loader: Loader | None = None
         self._handles: dict[Key, Handle] = {}
+        self._scope = Scope()
         self._kernels: dict[Key, Kernel] = {}  # of regions, made once
         self._regions: dict[Key, Kernel] = {}  # those that are enabled
         self._inactive: dict[Key, str] = {}
@@ -222,7 +223,7 @@ class Cast:
         if entry.call.region is not None and (known is None or known.code != code):
             self._hits[entry.key] += known.hits if known is not None else 0
             known = self._kernels[entry.key] = Kernel(
-                shim, entry.call, entry.call.region, entry.resolved, code
+                shim, entry.call, entry.call.region, entry.resolved, code, self._scope
             )
         return self._kernels[entry.key]
 

@@ -38,6 +38,7 @@ class Regions:
         self._targets: dict[Any, Target] = {}  # those with kernels, and what they stand in for
         self._enabled: list[Kernel] = []
         self._ledgers: WeakKeyDictionary[Any, WeakKeyDictionary[Any, Ledger]] = WeakKeyDictionary()
+        self._kept: list[Ledger] = []  # of classes that are gone too: what was counted stays
 
     def enable(self, kernels: Sequence[Kernel], model: object) -> list[Kernel]:
         """Serve the modules of a model, or with None those of the whole process; functions are
@@ -46,8 +47,9 @@ class Regions:
         with self._lock:
             found: dict[object, list[Target]] = {}
             lost = []
+            for scope in {kernel.scope for kernel in kernels}:
+                scope.add(root)
             for kernel in kernels:
-                kernel.scope.add(root)
                 key = kernel.region.kind, kernel.region.owner
                 if key not in found:
                     found[key] = list(self._found(kernel))
@@ -55,7 +57,8 @@ class Regions:
                 kernel.turn(on=bool(found[key]))
                 if not found[key]:
                     lost.append(kernel)
-            self._enabled = [k for k in self._enabled if k not in kernels]
+            again = set(kernels)
+            self._enabled = [k for k in self._enabled if k not in again]
             self._enabled += [k for k in kernels if k.enabled]
             for target in {t for targets in found.values() for t in targets}:
                 target.serve(self._of(target))
@@ -81,7 +84,7 @@ class Regions:
         """Calls of regions that went to the model's own code, by region and reason."""
         found: dict[str, dict[str, int]] = {}
         with self._lock:
-            for ledger in [one for ledgers in self._ledgers.values() for one in ledgers.values()]:
+            for ledger in self._kept:
                 for reason, count in ledger.misses().items():
                     reasons = found.setdefault(ledger.name, {})
                     reasons[reason] = reasons.get(reason, 0) + count
@@ -112,6 +115,7 @@ class Regions:
         ledgers = self._ledgers.setdefault(place, WeakKeyDictionary())
         if original not in ledgers:
             ledgers[original] = Ledger(self._shim, kernel.call.operator)
+            self._kept.append(ledgers[original])
         return ledgers[original]
 
 

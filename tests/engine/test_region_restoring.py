@@ -277,6 +277,22 @@ def test_a_model_that_is_dropped_is_freed(cast, code, x):
     assert cast.counters().hits == 23
 
 
+def test_what_was_counted_stays_when_a_class_is_gone(cast, code, x, tmp_path):
+    elsewhere = CASES.model_code(tmp_path, "gone_name")
+    del sys.modules["gone_name"]
+    with torch.no_grad():
+        cast.enable(elsewhere.RMSNorm())
+        norm = cast.enable(elsewhere.RMSNorm())
+        norm(x)
+        cast.disable()
+        other = code.RMSNorm()
+        cast.enable(other)
+        other(x)
+        del norm, elsewhere
+        gc.collect()
+        assert cast.counters().fallbacks == {"region::RMSNorm": {"first_call": 2}}
+
+
 def test_the_kill_switch_leaves_regions_alone(path, code, x, monkeypatch):
     monkeypatch.setenv("KERNELFORGE_DISABLE", "1")
     original = code.RMSNorm.forward

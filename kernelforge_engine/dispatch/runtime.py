@@ -131,7 +131,7 @@ class Cast:
         with self._lock:
             if not _switched_off():
                 shim = self._prepare()
-                shim.shadow(every)
+                shim.shadow(self, every)
                 if not self._enabled:
                     self._before = self._missed(shim)
                     for entry in self.file.entries:
@@ -152,6 +152,7 @@ class Cast:
                     self._compared[key] = self._compared_with_eager(key)
                     self._shim.remove(handle)
                 self._handles.clear()
+                self._shim.shadow(self, 0)
                 compiling.remove(self._compiled)
                 regions(self._shim).disable(list(self._regions.values()))
                 self._regions.clear()

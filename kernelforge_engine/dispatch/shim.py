@@ -51,6 +51,7 @@ class Shim:
         self._hooks: dict[Key, int] = {}
         self._live: dict[Key, set[Handle]] = defaultdict(set)
         self._past: dict[str, dict[str, int]] = {}
+        self._shadows: dict[int, int] = {}
         self._native = exports.open_library(path)
 
     def host_code(self, path: str, symbols: Mapping[str, str]) -> LoadedCode:
@@ -134,9 +135,13 @@ class Shim:
         count: int = self._native.kf_hits(handle.variant)
         return count
 
-    def shadow(self, every: int) -> None:
-        """Run one in `every` hits of an operator by eager too, and compare; 0 for none."""
-        self._native.kf_shadow(every)
+    def shadow(self, asker: object, every: int) -> None:
+        """Run one in `every` hits of an operator by eager too, and compare, until `asker` says 0;
+        of several who ask, the one counts who wants the most."""
+        with self._lock:
+            self._shadows[id(asker)] = every
+            self._shadows = {who: n for who, n in self._shadows.items() if n}
+            self._native.kf_shadow(min(self._shadows.values(), default=0))
 
     def compared(self, handle: Handle) -> tuple[int, float]:
         """How many calls of a variant were compared with eager, and the largest difference over the

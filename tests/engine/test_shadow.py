@@ -12,6 +12,7 @@ from kernelforge_engine.dispatch.guard import describe
 from kernelforge_engine.errors import BadOption
 from kernelforge_engine.launch.header import parse_source
 from kernelforge_engine.launch.resolve import resolve
+from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.records import Label, Status, Verdict
 
 HEADER = manifest.Header(created_at=0.0, kernelforge="0", torch=torch.__version__, device_name="x")
@@ -135,6 +136,36 @@ def test_a_comparison_leaves_the_model_and_the_counts_as_they_are(load):
         "aten::relu_": (1, 0),
     }
     assert counters.fallbacks == {}
+
+
+def test_one_cast_compares_until_it_is_disabled_whatever_the_others_do(load):
+    first, second = load(RIGHT), load(RIGHT)
+    first.enable(shadow=1.0)
+    second.enable()
+    run(2)
+    first.disable()
+    run(2)
+    second.disable()
+    assert gelu_of(second).compared == 2
+    assert gelu_of(first).compared == 0
+    with load(RIGHT) as third:
+        run(2)
+    assert gelu_of(third).compared == 0
+
+
+def test_what_a_comparison_computes_is_no_miss(load):
+    cast = load(RIGHT)
+    other = torch.ops.aten.abs.default
+    with torch.no_grad():
+        call = describe(other, (torch.randn(3),), {}, other(torch.randn(3)))
+    shim = cast._prepare()
+    handle = shim.add(call, ResolvedPlan(buffers=(), launches=()))
+    before = shim.misses().get("aten::abs")
+    cast.enable(shadow=1.0)
+    run(2)
+    cast.disable()
+    assert shim.misses().get("aten::abs") == before
+    shim.remove(handle)
 
 
 def test_threads_compare_each_for_itself(load):

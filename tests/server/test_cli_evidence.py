@@ -8,23 +8,26 @@ import pytest
 from kernelforge_engine import codec
 from kernelforge_engine.cast import manifest
 
+TRIES = 6  # on a busy machine a timing may be inconclusive
 WRONG = "y[(i + 1) % n] = x[i];"
 
 
 @pytest.fixture(scope="session")
 def promoted(forged):
-    ended = forged.run(
-        "evaluate", "--variant", forged.variant, "roll.cpp", "--tier", "promotion", "--json"
-    )
-    document = json.loads(ended.stdout)
-    assert document["status"] == "valid", document
-    return document
+    # A node of its own: what a benchmark finds of it is no other test's business.
+    text = (forged.folder / "roll.cpp").read_text() + "// promoted\n"
+    (forged.folder / "promoted.cpp").write_text(text)
+    command = ("evaluate", "--variant", forged.variant, "promoted.cpp", "--json")
+    for _ in range(TRIES):
+        document = json.loads(forged.run(*command, "--tier", "promotion").stdout)
+        assert document["status"] == "valid", document
+        if document["timing"]["outcome"] == "faster":
+            return document
+    pytest.fail(f"promoted.cpp was never found faster: {document}")
 
 
 @pytest.fixture(scope="session")
 def cast(forged, promoted):
-    if promoted["timing"]["outcome"] != "faster":
-        pytest.skip("this machine is too busy to find a faster kernel")
     exported = forged.run(
         "export", "-o", "promoted.cast", "--node", promoted["node_id"], "--no-measure"
     )
@@ -35,7 +38,7 @@ def cast(forged, promoted):
 def test_a_promotion_answers_with_its_evidence_bundle(forged, promoted):
     bundle = promoted["bundle"]
     evidence = bundle["verdict"]["evidence"]
-    assert bundle["node_id"] == forged.node
+    assert bundle["node_id"] == promoted["node_id"]
     assert evidence["policy"] == "promotion"
     assert evidence["sanitizers"]
     assert evidence["sandbox"]

@@ -41,8 +41,10 @@ def test_a_candidate_with_wrong_values_is_shown_the_evidence(forged):
 
 
 def test_a_source_that_is_a_node_already_is_named(forged):
-    said = forged.run("evaluate", "--variant", forged.variant, "roll.cpp").stdout
-    assert f"This very source was node {forged.node} already" in said
+    text = (forged.folder / "roll.cpp").read_text() + "// known\n"
+    first = json.loads(_evaluated(forged, "known.cpp", text, "--json").stdout)
+    said = _evaluated(forged, "known.cpp", text).stdout
+    assert f"This very source was node {first['node_id']} already" in said
 
 
 def test_a_measurement_is_summed_up_in_a_word(forged):

@@ -186,12 +186,13 @@ class Hook {
 
   void call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack,
             bool autograd) {
-    Words words;
-    const Variant* variant = nullptr;
-    const auto reason = decide(keys, *stack, autograd, words, variant);
-    if (C10_LIKELY(reason == Reason::kCount)) {
-      if (C10_LIKELY(!Shadow::comparing())) return run(*variant, words, op, keys, stack, autograd);
-    } else {
+    if (C10_LIKELY(!Shadow::comparing())) {
+      Words words;
+      const Variant* variant = nullptr;
+      const auto reason = decide(keys, *stack, autograd, words, variant);
+      if (C10_LIKELY(reason == Reason::kCount)) {
+        return run(*variant, words, op, keys, stack, autograd);
+      }
       misses_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
     }
     (autograd ? *previous_autograd_ : *previous_).callBoxed(op, keys, stack);

@@ -1,12 +1,15 @@
 """A real engine on a real captured model, shared by the tests of a module."""
 
-import importlib.util
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import region_cases
+import torch
+import ways_shelf
 
+from kernelforge_engine import cast as casts
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import CaptureRequest, Proposal, Settings, Submission
 from kernelforge_engine.records import Variant
@@ -107,30 +110,10 @@ def recorded(tmp_path):
     return recording
 
 
-def _beside(name):
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
-def ways():
-    """What the tests of the ways in name."""
-    return _beside("ways_shelf")
-
-
-@pytest.fixture(scope="session")
-def cast_cases():
-    """What the tests of casts make them of."""
-    return _beside("cast_cases")
-
-
-@pytest.fixture(scope="session")
-def shelf(ways, tmp_path_factory):
+def shelf(tmp_path_factory):
     """A folder with a model and inputs of every kind."""
-    return ways.filled(tmp_path_factory.mktemp("ways"))
+    return ways_shelf.filled(tmp_path_factory.mktemp("ways"))
 
 
 @pytest.fixture
@@ -142,3 +125,26 @@ def put_back():
     for name in set(sys.modules) - known:
         if name.startswith(("kernelforge_user_model", "ways_package")):
             del sys.modules[name]
+
+
+@pytest.fixture
+def code(tmp_path):
+    """A fresh module with the classes and functions of region_cases."""
+    torch.manual_seed(0)
+    yield region_cases.model_code(tmp_path)
+    del sys.modules["region_model"]
+
+
+@pytest.fixture
+def x():
+    """What the regions of `code` are called with."""
+    return torch.randn(6, 16)
+
+
+@pytest.fixture
+def norms(code, x, tmp_path):
+    """A cast with a kernel for RMSNorm at one size."""
+    call = region_cases.call_of(code.RMSNorm(), hidden_states=x)
+    cast = casts.load(region_cases.write(tmp_path / "norms.cast", (call, region_cases.RMS)))
+    yield cast
+    cast.disable()

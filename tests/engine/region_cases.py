@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import cast_cases
 import torch
 
 from kernelforge_engine import codec
@@ -14,9 +15,7 @@ from kernelforge_engine.cast import manifest
 from kernelforge_engine.dispatch.instance import all_values, attributes_of, source_of, tensors_of
 from kernelforge_engine.dispatch.observed import observed
 from kernelforge_engine.dispatch.regions import entered
-from kernelforge_engine.launch.header import parse_source
-from kernelforge_engine.launch.resolve import resolve
-from kernelforge_engine.records import Label, Outcome, Status, Timing, Verdict
+from kernelforge_engine.records import Outcome, Timing
 
 HEADER = manifest.Header(
     created_at=1_700_000_000.0, kernelforge="0.1.0", torch=torch.__version__, device_name="a cpu"
@@ -204,21 +203,7 @@ def call_of(target, **given):
 
 
 def entry_of(call, text, node_id, share=0.25) -> manifest.Entry:
-    source = parse_source(text, "cpu")
-    return manifest.Entry(
-        node_id=node_id,
-        call=call,
-        backend="cpu",
-        source_digest=source.digest,
-        plan=source.plan,
-        resolved=resolve(source.plan, call),
-        binaries=(),
-        verdict=Verdict(status=Status.VALID, reason="all rules hold"),
-        timing=TIMING,
-        label=Label.GENERATED,
-        share=share,
-        calls=3,
-    )
+    return cast_cases.entry(text, call, node=node_id, timing=TIMING, share=share)
 
 
 def write(path: Path, *entries_and_texts) -> Path:

@@ -4,12 +4,11 @@ The whole run is a script: see fuzzing.py beside this.
 """
 
 import contextlib
-import importlib.util
 import random
 import shutil
-import sys
-from pathlib import Path
 
+import cast_cases
+import fuzzing
 import pytest
 
 from kernelforge_engine.calls import Argument, Call, OutputSpec, TensorSpec
@@ -20,18 +19,6 @@ from kernelforge_engine.launch.header import SourceRejected, parse_source
 from kernelforge_engine.launch.resolve import resolve
 
 CANDIDATES, CASTS, PARSED = 60, 150, 1500
-
-
-def _shared():
-    path = Path(__file__).with_name("fuzzing.py")
-    spec = importlib.util.spec_from_file_location("fuzzing", path)
-    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
-    if not hasattr(module, "Fuzz"):
-        spec.loader.exec_module(module)
-    return module
-
-
-fuzzing = _shared()
 TENSOR = TensorSpec(dtype="float32", shape=(8, 16), stride=(16, 1), device="cpu")
 INPUT = {"tensor": 0}
 CALL = Call(
@@ -45,7 +32,7 @@ CALL = Call(
 
 
 @pytest.fixture
-def cast(tmp_path, cast_cases):
+def cast(tmp_path):
     """A signed cast with a family, two machines, two binaries and samples."""
     gpu, image = cast_cases.gpu_entry("sm_90", "NVIDIA H200", node="n2")
     other, more = cast_cases.gpu_entry("sm_80", "NVIDIA A100", node="n2")

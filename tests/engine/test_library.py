@@ -1,12 +1,10 @@
 """What the library offers, and its CPU kernels against an fp64 reference by the engine's rules."""
 
 import ctypes
-import importlib.util
 import shutil
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
+import library_cases as lib
 import pytest
 import torch
 
@@ -14,18 +12,6 @@ from kernelforge_engine.builder import gxx
 from kernelforge_engine.launch.header import SourceRejected, parse_source
 from kernelforge_engine.launch.resolve import resolve
 from kernelforge_engine.library.catalog import offers
-
-
-def _shared():
-    path = Path(__file__).with_name("library_cases.py")
-    spec = importlib.util.spec_from_file_location("library_cases", path)
-    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
-    if not hasattr(module, "PAIRS"):
-        spec.loader.exec_module(module)
-    return module
-
-
-lib = _shared()
 
 
 @pytest.fixture(scope="module")

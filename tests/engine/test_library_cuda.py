@@ -2,15 +2,14 @@
 emulation of blocks and warps, and on a GPU where there is one."""
 
 import ctypes
-import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import library_cases as lib
 import pytest
 import torch
 
@@ -21,18 +20,6 @@ from kernelforge_engine.pool.protocol import Load
 from kernelforge_engine.records import Artifact
 from kernelforge_engine.runner.driver import Driver
 from kernelforge_engine.runner.kernels import Kernels
-
-
-def _shared():
-    path = Path(__file__).with_name("library_cases.py")
-    spec = importlib.util.spec_from_file_location("library_cases", path)
-    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
-    if not hasattr(module, "PAIRS"):
-        spec.loader.exec_module(module)
-    return module
-
-
-lib = _shared()
 
 
 def _kernels(case, dtype, candidate):

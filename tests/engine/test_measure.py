@@ -1,11 +1,11 @@
 """A whole model with and without a cast: every mode, the figures, and what each kernel saves."""
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 
+import cast_cases
 import numpy as np
 import pytest
+import region_cases
 import torch
 import transformers
 
@@ -14,10 +14,9 @@ from kernelforge_engine.dispatch import runtime
 from kernelforge_engine.dispatch.guard import describe
 from kernelforge_engine.errors import MeasurementFailed
 from kernelforge_engine.launch.header import parse_source
-from kernelforge_engine.launch.resolve import resolve
 from kernelforge_engine.measurements import MODES, GenerationDrift, ImageDrift, LogitDrift
 from kernelforge_engine.pool.orders import MeasureOrder, ModelOrder
-from kernelforge_engine.records import Label, Outcome, Status, Timing, Verdict
+from kernelforge_engine.records import Outcome, Timing
 from kernelforge_engine.worker.budget import Budget, OutOfTime
 from kernelforge_engine.worker.generated import generation_drift, generator
 from kernelforge_engine.worker.measure import Subject, attribute, compare
@@ -70,21 +69,7 @@ class Model(torch.nn.Module):
 def entry(operator, arguments, text, node_id):
     with torch.no_grad():
         call = describe(operator, arguments, {}, operator(*arguments))
-    source = parse_source(text, "cpu")
-    return manifest.Entry(
-        node_id=node_id,
-        call=call,
-        backend="cpu",
-        source_digest=source.digest,
-        plan=source.plan,
-        resolved=resolve(source.plan, call),
-        binaries=(),
-        verdict=Verdict(status=Status.VALID, reason="all rules hold"),
-        timing=TIMING,
-        label=Label.GENERATED,
-        share=0.25,
-        calls=1,
-    )
+    return cast_cases.entry(text, call, node=node_id, timing=TIMING, calls=1)
 
 
 def cast_of(folder, *entries):
@@ -296,13 +281,9 @@ def test_outputs_that_are_not_finite_with_the_cast_are_no_measurement(tmp_path):
 
 
 def test_the_kernel_of_a_region_is_measured_like_any_other(tmp_path):
-    file = Path(__file__).with_name("region_cases.py")
-    spec = importlib.util.spec_from_file_location("region_cases", file)
-    cases = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(cases)
-    code, x = cases.model_code(tmp_path), torch.randn(6, 16)
-    call = cases.call_of(code.RMSNorm(), hidden_states=x)
-    cast = runtime.load(cases.write(tmp_path / "norms.cast", (call, cases.RMS)))
+    code, x = region_cases.model_code(tmp_path), torch.randn(6, 16)
+    call = region_cases.call_of(code.RMSNorm(), hidden_states=x)
+    cast = runtime.load(region_cases.write(tmp_path / "norms.cast", (call, region_cases.RMS)))
     twice = torch.nn.Sequential(code.RMSNorm(), code.RMSNorm())
     found = Measuring(Subject(model=twice, sets=[((x,), {})], cast=cast), order(), ignore).run()
     assert (found.rows[0].run_hits, found.rows[0].fallbacks) == (2, {})

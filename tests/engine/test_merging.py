@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import cast_cases
 import pytest
 
 from kernelforge_engine.cast import archive, keys, manifest, publish
@@ -14,7 +15,7 @@ from kernelforge_engine.records import Label
 
 
 @pytest.fixture
-def cast(tmp_path, cast_cases):
+def cast(tmp_path):
     """Writes a cast and reads it back."""
 
     def made(name, *entries, **more):
@@ -30,7 +31,7 @@ def merged(tmp_path, *casts, **more):
     return manifest.read(tmp_path / "merged.cast"), found.choices
 
 
-def test_different_calls_stand_side_by_side_with_their_machines(tmp_path, cast, cast_cases):
+def test_different_calls_stand_side_by_side_with_their_machines(tmp_path, cast):
     one = cast("a", cast_cases.entry(), device_name="AMD EPYC")
     bare = dataclasses.replace(cast_cases.entry(call=cast_cases.relu((4,))), origin=None)
     other = cast("b", bare, device_name="Apple M4", torch="2.12.0", created_at=1_800_000_000.0)
@@ -47,15 +48,13 @@ def test_different_calls_stand_side_by_side_with_their_machines(tmp_path, cast, 
     assert [e.timing for e in found.entries] == [one.entries[0].timing, other.entries[0].timing]
 
 
-def test_the_same_casts_give_the_same_bytes(tmp_path, cast, cast_cases):
+def test_the_same_casts_give_the_same_bytes(tmp_path, cast):
     casts = [cast(n, cast_cases.entry(call=cast_cases.relu((i,)))) for i, n in ((4, "a"), (5, "b"))]
     first = merged(tmp_path, *casts)[0].sha256
     assert merged(tmp_path, *casts)[0].sha256 == first
 
 
-def test_one_kernel_for_two_architectures_is_one_entry_with_two_binaries(
-    tmp_path, cast, cast_cases
-):
+def test_one_kernel_for_two_architectures_is_one_entry_with_two_binaries(tmp_path, cast):
     hopper, image = cast_cases.gpu_entry("sm_90", "NVIDIA H200", speedup=2.0)
     ampere, other = cast_cases.gpu_entry("sm_80", "NVIDIA A100", speedup=1.2, node="n7")
     found, choices = merged(
@@ -74,7 +73,7 @@ def test_one_kernel_for_two_architectures_is_one_entry_with_two_binaries(
     assert [f.arch for f in kernel.sizes[0].found] == ["sm_90", "sm_80"]
 
 
-def test_a_binary_that_nothing_was_found_about_is_refused(tmp_path, cast_cases):
+def test_a_binary_that_nothing_was_found_about_is_refused(tmp_path):
     entry, images = cast_cases.gpu_entry("sm_90", "NVIDIA H200")
     other, more = cast_cases.gpu_entry("sm_80", "NVIDIA A100")
     two = dataclasses.replace(entry, binaries=(*entry.binaries, *other.binaries))
@@ -88,7 +87,7 @@ def test_a_binary_that_nothing_was_found_about_is_refused(tmp_path, cast_cases):
         cast_cases.written(tmp_path / "x.cast", twice, binaries=images)
 
 
-def test_evidence_about_other_code_does_not_come_along(tmp_path, cast, cast_cases):
+def test_evidence_about_other_code_does_not_come_along(tmp_path, cast):
     one, image = cast_cases.gpu_entry("sm_90", "NVIDIA H100", image=b"one compiler")
     other, image2 = cast_cases.gpu_entry("sm_90", "NVIDIA H200", image=b"another compiler")
     found, _ = merged(tmp_path, cast("a", one, binaries=image), cast("b", other, binaries=image2))
@@ -97,7 +96,7 @@ def test_evidence_about_other_code_does_not_come_along(tmp_path, cast, cast_case
     assert [e.origin.machine.device_name for e in found.evidence(entry)] == ["NVIDIA H100"]
 
 
-def test_of_two_kernels_timed_on_one_device_the_faster_is_kept(tmp_path, cast, cast_cases):
+def test_of_two_kernels_timed_on_one_device_the_faster_is_kept(tmp_path, cast):
     slow = cast("slow", cast_cases.entry(speedup=1.2))
     fast = cast("fast", cast_cases.entry(cast_cases.OTHER_RELU, speedup=1.9, node="n4"))
     for casts in ((slow, fast), (fast, slow)):
@@ -113,7 +112,7 @@ def test_of_two_kernels_timed_on_one_device_the_faster_is_kept(tmp_path, cast, c
 
 
 @pytest.mark.parametrize("how", ["device", "torch", "untimed", "split"])
-def test_two_kernels_that_nothing_decides_between_are_a_conflict(tmp_path, cast, cast_cases, how):
+def test_two_kernels_that_nothing_decides_between_are_a_conflict(tmp_path, cast, how):
     mine = cast_cases.entry(speedup=1.2)
     theirs = cast_cases.entry(cast_cases.OTHER_RELU, speedup=1.9)
     change = {
@@ -145,7 +144,7 @@ def test_two_kernels_that_nothing_decides_between_are_a_conflict(tmp_path, cast,
     assert found.entries[0].source_digest == theirs.source_digest
 
 
-def test_node_ids_of_two_projects_do_not_collide(tmp_path, cast, cast_cases):
+def test_node_ids_of_two_projects_do_not_collide(tmp_path, cast):
     one = cast("a", cast_cases.entry())
     sizes = [cast_cases.relu((n,)) for n in (4, 5)]
     other = cast("b", *(cast_cases.entry(cast_cases.OTHER_RELU, call) for call in sizes))
@@ -157,7 +156,7 @@ def test_node_ids_of_two_projects_do_not_collide(tmp_path, cast, cast_cases):
     assert {e.node_id for e in merged(tmp_path, one, again)[0].entries} == {"n1"}
 
 
-def test_values_of_the_inputs_can_be_left_out(tmp_path, cast, cast_cases):
+def test_values_of_the_inputs_can_be_left_out(tmp_path, cast):
     one = cast("a", cast_cases.entry())
     assert report(one.path).kernels[0].sampled == 1
     found, _ = merged(tmp_path, one, samples=False)
@@ -166,9 +165,7 @@ def test_values_of_the_inputs_can_be_left_out(tmp_path, cast, cast_cases):
     assert b"AACAPwAAAMAAAEBA" not in archive.read(found.path).files[manifest.MANIFEST]
 
 
-def test_the_text_of_a_region_is_left_out_with_them_and_makes_no_other_kernel(
-    tmp_path, cast, cast_cases
-):
+def test_the_text_of_a_region_is_left_out_with_them_and_makes_no_other_kernel(tmp_path, cast):
     named = cast("a", cast_cases.region_entry("def forward(self, x): secret()"))
     assert report(named.path).kernels[0].owners == ("package.Chain",)
     found, _ = merged(tmp_path, named, samples=False)
@@ -178,7 +175,7 @@ def test_the_text_of_a_region_is_left_out_with_them_and_makes_no_other_kernel(
     assert (len(both.entries), choices) == (1, ())
 
 
-def test_too_much_for_one_cast_is_not_written(tmp_path, cast_cases):
+def test_too_much_for_one_cast_is_not_written(tmp_path):
     texts = [cast_cases.RELU + f"// {i}\n" for i in range(300)]
     entries = [
         cast_cases.entry(text, cast_cases.relu((i + 1,)), node=f"n{i}")
@@ -191,7 +188,7 @@ def test_too_much_for_one_cast_is_not_written(tmp_path, cast_cases):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_diff_names_what_differs(tmp_path, cast, cast_cases):
+def test_a_diff_names_what_differs(tmp_path, cast):
     shared, only = cast_cases.entry(), cast_cases.entry(call=cast_cases.relu((4,)))
     one, same = cast("a", shared, only), cast("b", shared, only)
     found = compare(one, same)
@@ -221,7 +218,7 @@ def test_a_diff_names_what_differs(tmp_path, cast, cast_cases):
     assert [line[0] for line in changed.source_diff if line[0] in "+-"] == ["-", "+"]
 
 
-def test_a_diff_sees_binaries_and_signatures(tmp_path, cast, cast_cases):
+def test_a_diff_sees_binaries_and_signatures(tmp_path, cast):
     one, image = cast_cases.gpu_entry("sm_90", "NVIDIA H200", image=b"one")
     other, image2 = cast_cases.gpu_entry("sm_90", "NVIDIA H200", image=b"two")
     casts = cast("a", one, binaries=image), cast("b", other, binaries=image2)
@@ -233,7 +230,7 @@ def test_a_diff_sees_binaries_and_signatures(tmp_path, cast, cast_cases):
     assert found.header == {"signature": ("unsigned", signed.fingerprint)}
 
 
-def test_the_sizes_of_a_kernel_are_one_line(cast_cases):
+def test_the_sizes_of_a_kernel_are_one_line():
     def text(*shapes):
         return across_text([cast_cases.relu(shape) for shape in shapes])
 

@@ -14,6 +14,7 @@ import warnings
 import zipfile
 from pathlib import Path
 
+import cast_cases
 import pytest
 
 from kernelforge_engine import codec
@@ -109,7 +110,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def good(folder, cast_cases):
+def good(folder):
     path = folder / "good.cast"
     cast_cases.written(path, cast_cases.entry())
     return path
@@ -123,7 +124,7 @@ def key(folder):
 
 
 @pytest.fixture(scope="module")
-def refused(folder, good, key, cast_cases):
+def refused(folder, good, key):
     """Casts that must be refused: their bytes, and what the sentence must say."""
     data, files = good.read_bytes(), archive.read(good).files
     [source] = [name for name in files if name.startswith("sources/")]

@@ -1,9 +1,9 @@
 """Regions on a CUDA device: streams, graphs, and the device of the call."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+import region_cases
 import torch
 
 from kernelforge_engine import cast as casts
@@ -42,21 +42,10 @@ extern "C" __global__ void rms_norm(const float* x, const float* w, float* y, in
 """
 
 
-def load_cases():
-    path = Path(__file__).with_name("region_cases.py")
-    spec = importlib.util.spec_from_file_location("region_cases", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-CASES = load_cases()
-
-
 @pytest.fixture
 def norm(tmp_path):
     torch.manual_seed(0)
-    return CASES.model_code(tmp_path).RMSNorm(SIZE).cuda()
+    return region_cases.model_code(tmp_path).RMSNorm(SIZE).cuda()
 
 
 @pytest.fixture
@@ -66,7 +55,7 @@ def x():
 
 @pytest.fixture
 def cast(norm, x, tmp_path):
-    call = CASES.call_of(norm, hidden_states=x)
+    call = region_cases.call_of(norm, hidden_states=x)
     source = parse_source(RMS, "cuda")
     resolved = resolve(source.plan, call)
     arch = "sm_{}{}".format(*torch.cuda.get_device_capability())
@@ -88,7 +77,7 @@ def cast(norm, x, tmp_path):
     )  # fmt: skip
     path = tmp_path / "norm.cast"
     texts, images = {source.digest: RMS}, {binary.digest: image}
-    manifest.write(path, CASES.HEADER, [entry], sources=texts, binaries=images)
+    manifest.write(path, region_cases.HEADER, [entry], sources=texts, binaries=images)
     found = casts.load(path)
     yield found
     found.disable()

@@ -1,10 +1,9 @@
 """Regions of a cast at run time: what hits, what goes to the model's own code, and why."""
 
-import importlib.util
 import threading
-from pathlib import Path
 
 import pytest
+import region_cases
 import torch
 
 from kernelforge_engine import cast as casts
@@ -12,48 +11,17 @@ from kernelforge_engine import cast as casts
 ROWS, SIZE = 6, 16
 
 
-def load_cases():
-    path = Path(__file__).with_name("region_cases.py")
-    spec = importlib.util.spec_from_file_location("region_cases", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-CASES = load_cases()
-
-
-@pytest.fixture
-def code(tmp_path):
-    torch.manual_seed(0)
-    return CASES.model_code(tmp_path)
-
-
-@pytest.fixture
-def x():
-    return torch.randn(ROWS, SIZE)
-
-
-@pytest.fixture
-def norms(code, x, tmp_path):
-    """A cast with a kernel for RMSNorm at one size."""
-    call = CASES.call_of(code.RMSNorm(), hidden_states=x)
-    cast = casts.load(CASES.write(tmp_path / "norms.cast", (call, CASES.RMS)))
-    yield cast
-    cast.disable()
-
-
 @pytest.fixture
 def every(code, x, tmp_path):
     """A cast with a kernel for each region of Model."""
-    ada = CASES.call_of(code.AdaNorm(), x=x, emb=torch.randn(SIZE), gain=1.0)
+    ada = region_cases.call_of(code.AdaNorm(), x=x, emb=torch.randn(SIZE), gain=1.0)
     pairs = [
-        (CASES.call_of(code.RMSNorm(), hidden_states=x), CASES.RMS),
-        (CASES.call_of(code.Residual(), x=x), CASES.RESIDUAL),
-        (ada, CASES.ADA),
-        (CASES.call_of(code.rotate, q=x, cos=x + 1, sin=x + 2), CASES.ROTATE),
+        (region_cases.call_of(code.RMSNorm(), hidden_states=x), region_cases.RMS),
+        (region_cases.call_of(code.Residual(), x=x), region_cases.RESIDUAL),
+        (ada, region_cases.ADA),
+        (region_cases.call_of(code.rotate, q=x, cos=x + 1, sin=x + 2), region_cases.ROTATE),
     ]
-    cast = casts.load(CASES.write(tmp_path / "every.cast", *pairs))
+    cast = casts.load(region_cases.write(tmp_path / "every.cast", *pairs))
     yield cast
     cast.disable()
 
@@ -199,9 +167,9 @@ class Force(torch.nn.Module):
 
 
 def test_code_that_differentiates_by_itself_keeps_working(x, tmp_path):
-    call, force = CASES.call_of(Force(False), x=x), Force(True)
-    text = CASES.ROTATE.replace('"in1", "in2"', '"in0", "in0"')
-    with torch.no_grad(), casts.load(CASES.write(tmp_path / "f.cast", (call, text))) as cast:
+    call, force = region_cases.call_of(Force(False), x=x), Force(True)
+    text = region_cases.ROTATE.replace('"in1", "in2"', '"in0", "in0"')
+    with torch.no_grad(), casts.load(region_cases.write(tmp_path / "f.cast", (call, text))) as cast:
         assert torch.equal(force(x), 2 * x)
         assert torch.equal(force(x), 2 * x)
         assert reasons(cast, "Force") == {"program": 1, "guard": 1}

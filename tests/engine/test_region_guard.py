@@ -3,12 +3,12 @@
 Tried on many calls that differ from one in something or nothing, drawn at random.
 """
 
-import importlib.util
 import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import region_cases
 import torch
 
 from kernelforge_engine.calls import Argument
@@ -25,17 +25,6 @@ from kernelforge_engine.plans import ResolvedPlan
 
 CACHE = Path.home() / ".cache" / "kernelforge"
 DRAWS = 400
-
-
-def load_cases():
-    path = Path(__file__).with_name("region_cases.py")
-    spec = importlib.util.spec_from_file_location("region_cases", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-CASES = load_cases()
 
 
 def blend(x, y, many=(), *, scale=1.0, bias=None, mode="plain", flag=True, count=2):
@@ -88,7 +77,7 @@ def changed(draw):
 
 @pytest.fixture
 def kernel():
-    call = CASES.call_of(blend, **base())
+    call = region_cases.call_of(blend, **base())
     shim = shim_module.load(CACHE)
     empty = ResolvedPlan(buffers=tuple(buffer_sizes(call)), launches=())
     return Kernel(shim, call, call.region, empty)
@@ -101,7 +90,7 @@ def test_a_region_is_served_where_all_of_its_words_agree_and_only_there(kernel, 
     try:
         for _ in range(DRAWS):
             given = changed(draw)
-            agrees = CASES.call_of(blend, **given).words == judged.words
+            agrees = region_cases.call_of(blend, **given).words == judged.words
             assert served.enable([kernel], None) == []
             before = kernel.hits
             with torch.no_grad():
@@ -149,9 +138,9 @@ def test_what_a_hit_costs_is_timed_on_one_that_hits(kernel):
     ],
 )  # fmt: skip
 def test_a_region_whose_program_was_changed_is_refused(tmp_path, change, why):
-    code = CASES.model_code(tmp_path)
-    call = CASES.call_of(code.RMSNorm(), hidden_states=torch.ones(6, 16))
-    CASES.write(tmp_path / "good.cast", (call, CASES.RMS))
+    code = region_cases.model_code(tmp_path)
+    call = region_cases.call_of(code.RMSNorm(), hidden_states=torch.ones(6, 16))
+    region_cases.write(tmp_path / "good.cast", (call, region_cases.RMS))
     manifest.read(tmp_path / "good.cast")
     with pytest.raises(CastRejected, match=why):
-        CASES.write(tmp_path / "bad.cast", (change(call), CASES.RMS))
+        region_cases.write(tmp_path / "bad.cast", (change(call), region_cases.RMS))

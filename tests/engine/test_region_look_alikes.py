@@ -1,45 +1,9 @@
 """Modules that look like the one a kernel was judged for, and differ in something."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 import torch
 
-from kernelforge_engine import cast as casts
-
 ROWS, SIZE = 6, 16
-
-
-def load_cases():
-    path = Path(__file__).with_name("region_cases.py")
-    spec = importlib.util.spec_from_file_location("region_cases", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-CASES = load_cases()
-
-
-@pytest.fixture
-def code(tmp_path):
-    torch.manual_seed(0)
-    return CASES.model_code(tmp_path)
-
-
-@pytest.fixture
-def x():
-    return torch.randn(ROWS, SIZE)
-
-
-@pytest.fixture
-def norms(code, x, tmp_path):
-    """A cast with a kernel for RMSNorm at one size."""
-    call = CASES.call_of(code.RMSNorm(), hidden_states=x)
-    cast = casts.load(CASES.write(tmp_path / "norms.cast", (call, CASES.RMS)))
-    yield cast
-    cast.disable()
 
 
 def other_eps(code, norm, x):

@@ -2,16 +2,15 @@
 
 import copy
 import gc
-import importlib.util
 import inspect
 import io
 import pickle
 import sys
 import types
 import weakref
-from pathlib import Path
 
 import pytest
+import region_cases
 import torch
 
 from kernelforge_engine import cast as casts
@@ -19,35 +18,14 @@ from kernelforge_engine import cast as casts
 ROWS, SIZE = 6, 16
 
 
-def load_cases():
-    path = Path(__file__).with_name("region_cases.py")
-    spec = importlib.util.spec_from_file_location("region_cases", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-CASES = load_cases()
-
-
-@pytest.fixture
-def code(tmp_path):
-    torch.manual_seed(0)
-    yield CASES.model_code(tmp_path)
-    del sys.modules["region_model"]
-
-
-@pytest.fixture
-def x():
-    return torch.randn(ROWS, SIZE)
-
-
 @pytest.fixture
 def path(code, x, tmp_path):
     """A cast of a norm and of a function."""
-    norm = CASES.call_of(code.RMSNorm(), hidden_states=x)
-    rotate = CASES.call_of(code.rotate, q=x, cos=x + 1, sin=x + 2)
-    return CASES.write(tmp_path / "model.cast", (norm, CASES.RMS), (rotate, CASES.ROTATE))
+    norm = region_cases.call_of(code.RMSNorm(), hidden_states=x)
+    rotate = region_cases.call_of(code.rotate, q=x, cos=x + 1, sin=x + 2)
+    return region_cases.write(
+        tmp_path / "model.cast", (norm, region_cases.RMS), (rotate, region_cases.ROTATE)
+    )
 
 
 @pytest.fixture
@@ -135,8 +113,11 @@ def test_what_was_recorded_holds_while_the_module_is_the_same(cast, code, x):
 def test_an_inherited_forward_is_inherited_again(code, x, tmp_path):
     kind = type("Child", (code.RMSNorm,), {"__module__": code.__name__})
     code.Child = kind
-    call = CASES.call_of(kind(), hidden_states=x)
-    with torch.no_grad(), casts.load(CASES.write(tmp_path / "c.cast", (call, CASES.RMS))) as cast:
+    call = region_cases.call_of(kind(), hidden_states=x)
+    with (
+        torch.no_grad(),
+        casts.load(region_cases.write(tmp_path / "c.cast", (call, region_cases.RMS))) as cast,
+    ):
         child, parent = kind(), code.RMSNorm()
         for _ in range(2):
             child(x)
@@ -221,7 +202,7 @@ def test_a_region_that_is_not_here_is_inactive_until_it_is(path, code, x):
 
 
 def test_a_model_from_another_module_is_found_by_its_name(path, code, x, tmp_path):
-    elsewhere = CASES.model_code(tmp_path, "another_name")
+    elsewhere = region_cases.model_code(tmp_path, "another_name")
     del sys.modules["region_model"], code.RMSNorm
     sys.modules["region_model"] = code
     cast = casts.load(path)
@@ -278,7 +259,7 @@ def test_a_model_that_is_dropped_is_freed(cast, code, x):
 
 
 def test_what_was_counted_stays_when_a_class_is_gone(cast, code, x, tmp_path):
-    elsewhere = CASES.model_code(tmp_path, "gone_name")
+    elsewhere = region_cases.model_code(tmp_path, "gone_name")
     del sys.modules["gone_name"]
     with torch.no_grad():
         cast.enable(elsewhere.RMSNorm())

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import cast_cases
 import pytest
 
 from kernelforge_engine.adapt import adapted
@@ -27,7 +28,7 @@ def silent(_progress):
     pass
 
 
-async def test_what_cannot_be_run_again_is_said_and_floats_are_made_up(tmp_path, cast_cases):
+async def test_what_cannot_be_run_again_is_said_and_floats_are_made_up(tmp_path):
     bare = cast_cases.origin(samples=())
     flat = cast_cases.entry(origin=bare)
     places = cast_cases.entry(call=cast_cases.relu((4,), dtype="int64"), origin=bare)
@@ -49,7 +50,7 @@ async def test_what_cannot_be_run_again_is_said_and_floats_are_made_up(tmp_path,
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "bool"])
-def test_made_up_values_are_the_same_each_time_and_of_their_type(tmp_path, cast_cases, dtype):
+def test_made_up_values_are_the_same_each_time_and_of_their_type(tmp_path, dtype):
     (spec,) = cast_cases.relu((8, 16), dtype=dtype).inputs
     values = made_up(dtype)
     assert values == made_up(dtype)
@@ -69,14 +70,14 @@ def test_what_has_to_mean_something_is_not_made_up(dtype):
     {"data": "!"}, {"data": "AAAA"}, {"data": ""}, {"dtype": "F64"}, {"dtype": "x"},
     {"whole": True},
 ])  # fmt: skip
-def test_values_that_do_not_fit_their_tensor_are_refused(tmp_path, cast_cases, change):
+def test_values_that_do_not_fit_their_tensor_are_refused(tmp_path, change):
     (spec,) = cast_cases.relu((8, 16)).inputs
     with pytest.raises(ValueError, match="damaged, or of other inputs"):
         stand_in(tmp_path, dataclasses.replace(cast_cases.SAMPLE, **change), spec)
     assert list(tmp_path.iterdir()) == []
 
 
-def trial(cast_cases, entry, *, outcome=Outcome.FASTER, verdict=VALID, **more):
+def trial(entry, *, outcome=Outcome.FASTER, verdict=VALID, **more):
     """What a device would answer for a cuda entry: its artifact, verdict and timing."""
     artifact = Artifact(
         digest="b" * 64, backend="cuda", arch="sm_100", path="", symbols={"k": "k"},
@@ -89,11 +90,11 @@ def trial(cast_cases, entry, *, outcome=Outcome.FASTER, verdict=VALID, **more):
     return Trial(entry=entry, row=row, artifact=artifact, image=b"code for sm_100")
 
 
-def test_an_adapted_cast_has_the_code_and_the_evidence_of_its_machine_only(tmp_path, cast_cases):
+def test_an_adapted_cast_has_the_code_and_the_evidence_of_its_machine_only(tmp_path):
     entry, image = cast_cases.gpu_entry("sm_90", "NVIDIA H200")
     cast = cast_cases.written(tmp_path / "there.cast", entry, binaries=image)
     target = tmp_path / "here.cast"
-    found = adapted(cast, [trial(cast_cases, entry)], MACHINE, target, 5.0)
+    found = adapted(cast, [trial(entry)], MACHINE, target, 5.0)
     here = manifest.read(target)
     assert found.cast.sha256 == here.sha256
     (made,) = here.entries
@@ -109,11 +110,11 @@ def test_an_adapted_cast_has_the_code_and_the_evidence_of_its_machine_only(tmp_p
     assert "inputs" not in made.verdict.evidence
 
 
-def test_evidence_says_where_no_value_was_captured(tmp_path, cast_cases):
+def test_evidence_says_where_no_value_was_captured(tmp_path):
     entry, image = cast_cases.gpu_entry("sm_90", "NVIDIA H200")
     cast = cast_cases.written(tmp_path / "there.cast", entry, binaries=image)
     target = tmp_path / "here.cast"
-    adapted(cast, [trial(cast_cases, entry, inputs="normal")], MACHINE, target, 5.0)
+    adapted(cast, [trial(entry, inputs="normal")], MACHINE, target, 5.0)
     (made,) = manifest.read(target).entries
     assert made.verdict.evidence["inputs"] == "normal, none was captured"
 
@@ -123,10 +124,10 @@ def test_evidence_says_where_no_value_was_captured(tmp_path, cast_cases):
     {"outcome": Outcome.IMPLAUSIBLE},
     {"verdict": Verdict(status=Status.WRONG_VALUES, reason="")},
 ])  # fmt: skip
-def test_what_is_not_valid_and_faster_here_is_in_no_cast(tmp_path, cast_cases, change):
+def test_what_is_not_valid_and_faster_here_is_in_no_cast(tmp_path, change):
     entry, image = cast_cases.gpu_entry("sm_90", "NVIDIA H200")
     cast = cast_cases.written(tmp_path / "there.cast", entry, binaries=image)
     target = tmp_path / "here.cast"
-    found = adapted(cast, [trial(cast_cases, entry, **change)], MACHINE, target, 5.0)
+    found = adapted(cast, [trial(entry, **change)], MACHINE, target, 5.0)
     assert found.cast is None
     assert not target.exists()

@@ -3,19 +3,17 @@
 import math
 import threading
 
+import cast_cases
 import pytest
 import torch
 
 from kernelforge_engine import cast as casts
 from kernelforge_engine.cast import manifest
+from kernelforge_engine.codec import sha256
 from kernelforge_engine.dispatch.guard import describe
 from kernelforge_engine.errors import BadOption
-from kernelforge_engine.launch.header import parse_source
-from kernelforge_engine.launch.resolve import resolve
 from kernelforge_engine.plans import ResolvedPlan
-from kernelforge_engine.records import Label, Status, Verdict
 
-HEADER = manifest.Header(created_at=0.0, kernelforge="0", torch=torch.__version__, device_name="x")
 GELU = """/* kernelforge
 [[launch]]
 kernel = "k"
@@ -41,21 +39,7 @@ extern "C" void k(float* x, long n) {
 def entry(text, op, *args):
     with torch.no_grad():
         call = describe(op, args, {}, op(*args))
-    source = parse_source(text, "cpu")
-    return manifest.Entry(
-        node_id=source.digest[:6],
-        call=call,
-        backend="cpu",
-        source_digest=source.digest,
-        plan=source.plan,
-        resolved=resolve(source.plan, call),
-        binaries=(),
-        verdict=Verdict(status=Status.VALID, reason="all rules hold"),
-        timing=None,
-        label=Label.GENERATED,
-        share=0.5,
-        calls=1,
-    )
+    return cast_cases.entry(text, call, node=sha256(text)[:6], speedup=None)
 
 
 @pytest.fixture
@@ -69,7 +53,9 @@ def load(tmp_path):
             entry(RELU_, torch.ops.aten.relu_.default, x),
         ]
         texts = {e.source_digest: t for e, t in zip(entries, (gelu, RELU_), strict=True)}
-        manifest.write(tmp_path / "a.cast", HEADER, entries, sources=texts, binaries={})
+        manifest.write(
+            tmp_path / "a.cast", cast_cases.header(), entries, sources=texts, binaries={}
+        )
         return casts.load(tmp_path / "a.cast")
 
     return loaded

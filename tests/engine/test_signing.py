@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 
+import cast_cases
 import pytest
 from cryptography.hazmat.primitives import serialization as forms
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -29,7 +30,7 @@ def key(tmp_path):
 
 
 @pytest.fixture
-def path(tmp_path, cast_cases):
+def path(tmp_path):
     path = tmp_path / "x.cast"
     cast_cases.written(path, cast_cases.entry())
     return path
@@ -147,7 +148,7 @@ def test_another_public_key_beside_a_signature_does_not_help(path, key, tmp_path
         casts.read(path, [tmp_path / "other.pub"])
 
 
-def test_a_signature_of_one_cast_is_none_of_another(path, key, tmp_path, cast_cases):
+def test_a_signature_of_one_cast_is_none_of_another(path, key, tmp_path):
     publish.sign(path, key)
     stolen = archive.read(path).files[signing.NAME]
     other = tmp_path / "y.cast"

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+import ways_shelf
 
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import CaptureRequest
@@ -83,7 +84,7 @@ async def test_a_part_of_a_pipeline_and_the_whole_are_captured(engine, shelf):
     assert whole.calls > part.calls
 
 
-def test_random_weights_are_finite_and_the_same_each_time(shelf, ways):
+def test_random_weights_are_finite_and_the_same_each_time(shelf):
     first, second = (
         loaded(f"hf:{shelf}/{name}", random_weights=True).model
         for name in ("whisper", "whisper/config.json")
@@ -93,7 +94,7 @@ def test_random_weights_are_finite_and_the_same_each_time(shelf, ways):
         assert torch.equal(a, b), name
     assert first.model.decoder.layer_norm.weight.eq(1).all()
     rotary = loaded(f"hf:{shelf}/llama", random_weights=True, dtype="float16").model.model
-    assert torch.equal(rotary.rotary_emb.inv_freq, ways.llama().model.rotary_emb.inv_freq)
+    assert torch.equal(rotary.rotary_emb.inv_freq, ways_shelf.llama().model.rotary_emb.inv_freq)
 
 
 def test_an_autoencoder_decodes_latents(shelf):

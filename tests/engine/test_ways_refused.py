@@ -7,6 +7,7 @@ import wave
 
 import pytest
 import torch
+import ways_shelf
 
 from kernelforge_engine.errors import UsageError
 from kernelforge_engine.pool.orders import ModelOrder
@@ -76,14 +77,14 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def wrong(shelf, ways):
+def wrong(shelf):
     """Files that are not what their names say."""
     (shelf / "ways_broken.py").write_text("1 / 0")
     (shelf / "fake.pt2").write_text("nothing")
     (shelf / "empty.txt").write_text(" \n")
     (shelf / "pickled").mkdir()
     (shelf / "pickled" / "config.json").write_text((shelf / "llama" / "config.json").read_text())
-    torch.save(ways.llama().state_dict(), shelf / "pickled" / "pytorch_model.bin")
+    torch.save(ways_shelf.llama().state_dict(), shelf / "pickled" / "pytorch_model.bin")
     unknown = {"model_type": "unheard_of", "architectures": ["UnheardOf"]}
     (shelf / "unknown.json").write_text(json.dumps(unknown))
     (shelf / "wrong.json").write_text(json.dumps({"model_type": "llama", "hidden_size": "wide"}))

@@ -78,17 +78,12 @@ class Substitution(CustomGraphPass):
             for call in calls:
                 if _can_stand_in(call):
                     stand_in(operator_of(call))
-            if not self._keys:
-                self._before = config.pre_grad_custom_pass
-                config.pre_grad_custom_pass = self
             self._count(calls, 1)
 
     def remove(self, calls: Iterable[Call]) -> None:
         """Serve these calls no longer."""
         with self._lock:
             self._count(calls, -1)
-            if not self._keys and config.pre_grad_custom_pass is self:
-                config.pre_grad_custom_pass = self._before
 
     def _count(self, calls: Iterable[Call], by: int) -> None:
         for call in calls:
@@ -96,11 +91,20 @@ class Substitution(CustomGraphPass):
                 self._keys[call.name, call.words] += by
                 self._outputs[_shown(call.outputs[0].tensor)] += by
         self._keys, self._outputs = +self._keys, +self._outputs
+        self._place()
+
+    def _place(self) -> None:
+        """Stand in Inductor's configuration exactly while there is something to serve."""
+        is_there = config.pre_grad_custom_pass is self
+        if self._keys and not is_there:
+            self._before = config.pre_grad_custom_pass
+            config.pre_grad_custom_pass = self
+        elif is_there and not self._keys:
+            config.pre_grad_custom_pass = self._before
 
     def __reduce__(self) -> str:
-        return (
-            "substitution"  # there is one: Inductor copies its configuration with all that is in it
-        )
+        # There is one: Inductor copies its configuration with all that is in it.
+        return "substitution"
 
     def uuid(self) -> str:
         """What Inductor's cache tells graphs of other casts, and of none, by."""

@@ -3,15 +3,13 @@
 import subprocess
 import sys
 
+import cast_cases
 import pytest
 import torch
 
 from kernelforge_engine import cast as casts
 from kernelforge_engine.cast import manifest
 from kernelforge_engine.dispatch.guard import describe
-from kernelforge_engine.launch.header import parse_source
-from kernelforge_engine.launch.resolve import resolve
-from kernelforge_engine.records import Label, Status, Verdict
 
 # torch's own, when it imports its compiler.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
@@ -57,27 +55,12 @@ extern "C" void k(const float* x, float* values, long* places, long rows, long c
   }
 }
 """
-HEADER = manifest.Header(created_at=0.0, kernelforge="0", torch=torch.__version__, device_name="x")
 
 
 def entry(text, name, op, *args):
     with torch.no_grad():
         call = describe(op, args, {}, op(*args))
-    source = parse_source(text, "cpu")
-    return manifest.Entry(
-        node_id=name,
-        call=call,
-        backend="cpu",
-        source_digest=source.digest,
-        plan=source.plan,
-        resolved=resolve(source.plan, call),
-        binaries=(),
-        verdict=Verdict(status=Status.VALID, reason="all rules hold"),
-        timing=None,
-        label=Label.GENERATED,
-        share=0.5,
-        calls=1,
-    )
+    return cast_cases.entry(text, call, node=name, speedup=None)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +72,7 @@ def path(tmp_path_factory):
         entry(TOPK, "topk", torch.ops.aten.topk.default, torch.randn(6, 16), 1),
     ]
     texts = {e.source_digest: t for e, t in zip(entries, (SOFTMAX, RELU_, TOPK), strict=True)}
-    manifest.write(path, HEADER, entries, sources=texts, binaries={})
+    manifest.write(path, cast_cases.header(), entries, sources=texts, binaries={})
     return path
 
 
@@ -175,6 +158,18 @@ def test_a_call_that_writes_to_its_argument_stays_the_compilers(cast):
         assert torch.equal(compiled(given), x.relu() + 1)
         assert torch.equal(given, x.relu())
     assert hits(cast)["relu"] == 0
+
+
+def test_casts_that_serve_nothing_compiled_leave_the_compiler_as_it_is(tmp_path):
+    path = tmp_path / "in_place.cast"
+    one = entry(RELU_, "relu", torch.ops.aten.relu_.default, torch.randn(6, 16))
+    sources = {one.source_digest: RELU_}
+    manifest.write(path, cast_cases.header(), [one], sources=sources, binaries={})
+    x = torch.randn(6, 16)
+    torch.compiler.reset()
+    with casts.load(path), casts.load(path), torch.no_grad():
+        assert torch.equal(torch.compile(torch.neg)(x), -x)
+    torch.compiler.reset()
 
 
 def test_an_exported_program_names_no_kernel(cast):

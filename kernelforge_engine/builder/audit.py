@@ -93,10 +93,11 @@ def contents(folder: Path, environment: Mapping[str, str]) -> dict[str, Json]:
     image = (folder / "kernel.so").read_bytes()
     parts = elf.sections(image)
     looked = elf.machine(image) == X86_64 and disassembly.program(environment) is not None
-    names = sorted({s.name for s in elf.symbols(parts, elf.DYNAMIC_SYMBOLS) if not s.defined})
+    wanted = {s.name for s in elf.symbols(parts, elf.DYNAMIC_SYMBOLS) if not s.defined}
+    names = sorted(name for name in wanted if not name.startswith(STARTUP))
     readable = mangling.demangled(names, environment)
     return {
-        "imports": shortened([readable.get(n, n) for n in names if not n.startswith(STARTUP)]),
+        "imports": shortened([readable.get(name, name) for name in names]),
         "libraries": shortened(sorted(_needed(parts))),
         "unchecked": [] if looked else ["clocks, counters and chance of the processor"],
     }

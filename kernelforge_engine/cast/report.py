@@ -10,7 +10,7 @@ from kernelforge_engine.cast.across import across_text
 from kernelforge_engine.cast.contents import CastFile, Entry
 from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.manifest import read
-from kernelforge_engine.cast.summary import printable, summarized
+from kernelforge_engine.cast.summary import figures, printable, summarized
 from kernelforge_engine.evidence import Evidence
 from kernelforge_engine.exchanges import CastSummary
 from kernelforge_engine.launch.describe import variant_text
@@ -144,16 +144,11 @@ def _size(cast: CastFile, entry: Entry) -> SizeReport:
 
 
 def _found(evidence: Evidence) -> Found:
-    machine, timing = evidence.origin.machine, evidence.timing
+    machine = evidence.origin.machine
     return Found(
         device_name=machine.device_name,
         arch=machine.arch,
         torch=machine.torch,
         tier=printable(str(evidence.verdict.evidence.get("policy", "full"))),
-        outcome=timing.outcome if timing else None,
-        eager_us=timing.eager_us if timing else None,
-        candidate_us=timing.candidate_us if timing else None,
-        speedup=timing.speedup if timing else None,
-        low=timing.low if timing else None,
-        high=timing.high if timing else None,
+        **figures(evidence.timing),
     )

@@ -1,11 +1,14 @@
 """A cast on disk as people and agents read it."""
 
 from pathlib import Path
+from typing import Any
 
 from kernelforge_engine.cast.manifest import CastFile, Entry, read
 from kernelforge_engine.exchanges import CastEntrySummary, CastSummary
 from kernelforge_engine.launch.describe import variant_text
+from kernelforge_engine.records import Timing
 
+FIGURES = ("outcome", "eager_us", "candidate_us", "speedup", "low", "high")
 LOAD = """from kernelforge_engine import cast
 kernels = cast.load({path!r})
 kernels.enable(model)  # kernels.counters() tells hits and fallbacks; kernels.disable() restores"""
@@ -41,8 +44,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def figures(timing: Timing | None) -> dict[str, Any]:
+    """The numbers of a timing by name, each None where there was none."""
+    return {name: getattr(timing, name, None) for name in FIGURES}
+
+
 def _entry(entry: Entry) -> CastEntrySummary:
-    timing = entry.timing
     return CastEntrySummary(
         node_id=entry.node_id,
         operator=entry.call.name,
@@ -50,10 +57,5 @@ def _entry(entry: Entry) -> CastEntrySummary:
         calls=entry.calls,
         share=entry.share,
         label=entry.label,
-        outcome=timing.outcome if timing else None,
-        eager_us=timing.eager_us if timing else None,
-        candidate_us=timing.candidate_us if timing else None,
-        speedup=timing.speedup if timing else None,
-        low=timing.low if timing else None,
-        high=timing.high if timing else None,
+        **figures(entry.timing),
     )

@@ -9,11 +9,12 @@ from typing import Protocol
 from anyio import to_thread
 
 from kernelforge_engine import __version__
-from kernelforge_engine.cast.manifest import Binary, Entry, Header, write
+from kernelforge_engine.cast.manifest import Binary, Entry, Header
 from kernelforge_engine.cast.merging import without_samples
+from kernelforge_engine.cast.publish import Draft, save
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.codec import sha256
-from kernelforge_engine.errors import BadOption, NothingToExport, NotWritten
+from kernelforge_engine.errors import BadOption, NothingToExport
 from kernelforge_engine.evidence import Origin
 from kernelforge_engine.exchanges import CastSummary, OptimizeReport
 from kernelforge_engine.measurements import WholeModel
@@ -107,12 +108,7 @@ class Exporter:
             whole_model=whole_model,
         )
         sources = {s.candidate.source.digest: s.candidate.source.text for s in found}
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write(path, header, entries, sources=sources, binaries=binaries)
-        except OSError as error:
-            step = "free space there, or choose another path"
-            raise NotWritten(what="The cast", path=path, why=error.strerror, step=step) from error
+        save(path, Draft(header=header, entries=entries, sources=sources, binaries=binaries))
 
     def _origin(self, one: Service) -> Origin:
         variant = self._variants[one.node.id]

@@ -33,10 +33,12 @@ from kernelforge_engine.cast.words import words_of
 from kernelforge_engine.dispatch.encode import (
     Unguardable,
     encode_value,
+    name_of,
     schema,
     schema_values,
 )
 from kernelforge_engine.dispatch.guard import operator_of
+from kernelforge_engine.dispatch.recording import below_autograd
 
 NAMESPACE = "kernelforge"
 Key = tuple[str, tuple[int, ...]]
@@ -131,7 +133,7 @@ class Substitution(CustomGraphPass):
             if not self._outputs[_shown(_spec(first))]:
                 return
             seen = _observed(node, first.fake_mode)
-            if seen is None or (seen.op_name, seen.words) not in self._keys:
+            if seen is None or (name_of(seen.op), seen.words) not in self._keys:
                 return
         except Unguardable:
             return
@@ -157,11 +159,6 @@ class _Seen:
     words: tuple[int, ...]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-
-    @property
-    def op_name(self) -> str:
-        of = schema(self.op)
-        return f"{of.name}.{of.overload_name}".rstrip(".")
 
 
 class _Observer(TorchDispatchMode):
@@ -225,7 +222,7 @@ def _calls(
     node: Node, args: Any, kwargs: Any, fake: FakeTensorMode
 ) -> list[tuple[Any, Sequence[Any], Mapping[str, Any]]]:
     observer = _Observer()
-    with fake, torch.no_grad(), torch._C._AutoDispatchBelowAutograd(), observer:
+    with fake, torch.no_grad(), below_autograd(), observer:
         if node.op == "call_method":
             getattr(args[0], str(node.target))(*args[1:], **kwargs)
         elif callable(node.target):

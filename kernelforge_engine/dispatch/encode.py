@@ -77,6 +77,11 @@ def parameters(op: OpOverload) -> tuple[Parameter, ...]:
     )
 
 
+def name_of(op: OpOverload) -> str:
+    """The full name of an operator overload, such as aten::softmax.int."""
+    return f"{schema(op).name}.{schema(op).overload_name}".rstrip(".")
+
+
 def written(entry: Any) -> frozenset[str] | None:
     """The alias set of a schema argument or return that is written to, or None."""
     info = entry.alias_info

@@ -16,6 +16,7 @@ from kernelforge_engine.dispatch.encode import (
     checked,
     decode,
     encode,
+    name_of,
     parameters,
     schema,
     schema_values,
@@ -111,8 +112,7 @@ def arguments_of(
 def _refuse_context(op: OpOverload, device: str) -> None:
     if torch.Tag.inplace_view in op.tags:
         raise Unguardable(why="it changes the metadata of its argument")
-    name = f"{schema(op).name}.{schema(op).overload_name}".rstrip(".")
-    has_kernel = partial(_dispatch_has_kernel_for_dispatch_key, name)
+    has_kernel = partial(_dispatch_has_kernel_for_dispatch_key, name_of(op))
     # Autocast would reach the operators inside a composite one; a kernel in its place would not.
     # With a rule of its own (linear, conv2d, softmax) an operator comes here with its inputs cast.
     if (

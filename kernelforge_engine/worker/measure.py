@@ -1,7 +1,7 @@
 """Whole-model latency, memory and output drift, with and without a cast, in one process."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -153,7 +153,7 @@ def attribute(
     )
     if not hits:
         budget.skip()
-        return _unmeasured(facts, UNUSED)
+        return replace(facts, unmeasured=UNUSED)
     enters = subject.enter({*without, node_id}), subject.enter(without)
     with (
         torch.no_grad(),
@@ -163,27 +163,14 @@ def attribute(
             trial = Trial(sides[0], sides[1], subject.cast.disable)
             times = trial.paired(budget, rng)
         except OutOfTime as late:
-            return _unmeasured(facts, str(late))
+            return replace(facts, unmeasured=str(late))
         finally:
             subject.cast.disable()
-    return KernelSaving(
-        node_id=node_id,
-        operator=facts.operator,
-        run_hits=hits,
-        predicted_us=facts.predicted_us,
+    return replace(
+        facts,
         saving_us=times.saved(times.ratio),
         low_us=times.saved(times.low),
         high_us=times.saved(times.high),
-    )
-
-
-def _unmeasured(facts: KernelSaving, why: str) -> KernelSaving:
-    return KernelSaving(
-        node_id=facts.node_id,
-        operator=facts.operator,
-        run_hits=facts.run_hits,
-        predicted_us=facts.predicted_us,
-        unmeasured=why,
     )
 
 

@@ -3,6 +3,7 @@
 A source lies at KIND/TARGET/NAME.cpp for the cpu backend, and .cu for CUDA.
 """
 
+import fcntl
 import json
 import tomllib
 from dataclasses import dataclass
@@ -82,16 +83,20 @@ def candidates(backend: str) -> list[Candidate]:
 def results(backend: str) -> dict[str, str]:
     """What the last run stored, by file."""
     path = _results(backend)
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    text = path.read_text("utf-8") if path.is_file() else ""
+    return json.loads(text) if text else {}
 
 
 def store(backend: str, found: dict[str, str]) -> None:
-    """Keep the results of a run, with what is known of the sources that it left out."""
+    """Keep the results of a run, with what is known of the sources that it left out; several
+    processes may each run a part."""
     known = {c.file for c in candidates(backend)}
-    merged = {f: r for f, r in {**results(backend), **found}.items() if f in known}
-    text = json.dumps(dict(sorted(merged.items())), indent=0) + "\n"
     _results(backend).parent.mkdir(exist_ok=True)
-    _results(backend).write_text(text, "utf-8")
+    with _results(backend).open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        merged = {f: r for f, r in {**results(backend), **found}.items() if f in known}
+        text = json.dumps(dict(sorted(merged.items())), indent=0) + "\n"
+        _results(backend).write_text(text, "utf-8")
 
 
 def _results(backend: str) -> Path:

@@ -200,6 +200,12 @@ class ChildRefused(WorkFailed):
     it with this text if it fails again and the input was fine."""
 
 
+class DeviceUnwell(WorkFailed):
+    """The device {device} does not compute as it should: {why}. Nothing is judged or timed on it
+    until it does. Next: look at nvidia-smi and the system's log, end what else runs on it or reset
+    it, and run the same call again; the engine tries it before every verdict."""
+
+
 class StoreUnavailable(WorkFailed):
     """The project folder {path} cannot be written: {why}. Next: free space or fix its permissions,
     or choose another folder with --project."""

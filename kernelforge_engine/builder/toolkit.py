@@ -20,10 +20,19 @@ def specific(arch: str) -> str:
 
 def nvcc() -> Path | None:
     """The nvcc program, links resolved, or None."""
-    if found := shutil.which("nvcc"):
+    return _program("nvcc")
+
+
+def compute_sanitizer() -> Path | None:
+    """The program that runs another one and watches its device code, or None."""
+    return _program("compute-sanitizer")
+
+
+def _program(name: str) -> Path | None:
+    if found := shutil.which(name):
         return Path(found).resolve()
     roots = [folder for root in _wheels() for folder in root.glob("*")] + _installed()
-    programs = (root / "bin" / "nvcc" for root in roots)
+    programs = (root / "bin" / name for root in roots)
     return next((program.resolve() for program in programs if program.is_file()), None)
 
 

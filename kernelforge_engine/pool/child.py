@@ -179,10 +179,14 @@ class Child:
         self._errors.seek(max(0, size - WORDS))
         return self._errors.read().decode(errors="replace").strip()
 
-    def kill(self) -> None:
-        """End the whole process group and wait for it; safe to call twice and from any thread."""
+    def end(self) -> None:
+        """Tell the whole process group to end, and do not wait for that: `kill` does."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End the whole process group and wait for it; safe to call twice and from any thread."""
+        self.end()
         self._process.wait()
         self._channel.close()
         self._errors.close()

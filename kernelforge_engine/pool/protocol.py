@@ -126,6 +126,20 @@ class Loaded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rehearsal:
+    """Launch a CUDA candidate's plan on memory of its own, a buffer an allocation, once for each of
+    `draws`: the files that hold the inputs' bytes. `shifts` says, for every buffer, how many bytes
+    behind an aligned address it begins."""
+
+    artifact: Artifact
+    plan: ResolvedPlan
+    shifts: tuple[int, ...]
+    draws: tuple[tuple[str, ...], ...]
+    device: int = 0
+    kind: Literal["rehearsal"] = "rehearsal"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Isolate:
     """Lock yourself up as a Runner does, and try what must fail."""
 
@@ -154,12 +168,14 @@ class PrepareTiming:
     passes that use each set once.
 
     Before every pass the slots `restored` hold what the arena held, so that no call finds the
-    output of an earlier one, or inputs that one changed.
+    output of an earlier one, or inputs that one changed. On CUDA so many `busy_bytes` are filled
+    before a pass that is timed, instead of a pass that is not.
     """
 
     sets: int
     calls: int
     restored: tuple[int, ...] = ()
+    busy_bytes: int = 0
     kind: Literal["prepare_timing"] = "prepare_timing"
 
 

@@ -61,7 +61,7 @@ class Runner:
         if isinstance(command, Sample):
             return Sampled(us=self._executor.sample())
         if isinstance(command, PrepareTiming):
-            self._executor.prepare(command.sets, command.calls, command.restored)
+            self._executor.prepare(command)
         elif isinstance(command, Collect):
             self._executor.collect(command.index)
         else:

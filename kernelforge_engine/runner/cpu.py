@@ -12,9 +12,9 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import ClassVar
 
-from kernelforge_engine.pool.protocol import Load
+from kernelforge_engine.pool.protocol import Load, PrepareTiming
 from kernelforge_engine.runner import openmp
-from kernelforge_engine.runner.executor import Binding, image_of, passes, unable
+from kernelforge_engine.runner.executor import Binding, image_of, passes, shuffled, unable
 from kernelforge_engine.runner.kept import Kept
 from kernelforge_engine.sandbox import libc
 from kernelforge_engine.sandbox.limits import Limits
@@ -126,21 +126,21 @@ class Cpu:
         if self._threads is not None:
             openmp.use(self._threads, 1 if one else self._order.threads)
 
-    def prepare(self, sets: int, calls: int, restored: Sequence[int]) -> None:
+    def prepare(self, order: PrepareTiming) -> None:
         """Copy the arena; page-aligned like the arena itself, so every slot keeps its alignment.
 
         The last copy is no set: what is restored comes from it.
         """
-        self._memory = _copies(sets + 1, self._order.arena_bytes)
+        self._memory = _copies(order.sets + 1, self._order.arena_bytes)
         bases = [_address_of(memory) for memory in self._memory]
         for base in bases:
             ctypes.memmove(base, self._arena, self._order.arena_bytes)
-        *own, origin = bases
-        slots = [self._order.slots[index] for index in restored]
+        own, origin = shuffled(bases[:-1]), bases[-1]
+        slots = [self._order.slots[index] for index in order.restored]
         self._laid = [
             [(base + s.offset, origin + s.offset, s.bytes) for s in slots] for base in own
         ]
-        self._timed, self._calls = _Sets(self._order, own), calls
+        self._timed, self._calls = _Sets(self._order, own), order.calls
 
     def collect(self, index: int) -> None:
         """Copy one buffer set into the arena."""

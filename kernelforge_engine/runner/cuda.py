@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from ctypes import byref, c_int, c_void_p
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 from kernelforge_engine.errors import NoDevice
-from kernelforge_engine.pool.protocol import Failed, Load
+from kernelforge_engine.pool.protocol import Failed, Load, PrepareTiming, Slot
 from kernelforge_engine.runner.driver import FAULTS, STICKY, CudaError, Driver
-from kernelforge_engine.runner.executor import Binding, Unable, passes, unable
+from kernelforge_engine.runner.executor import Binding, Unable, passes, shuffled, unable
 from kernelforge_engine.runner.graphs import Stopwatch
 from kernelforge_engine.runner.kernels import Kernels
 from kernelforge_engine.sandbox import libc
@@ -38,6 +38,8 @@ class Cuda:
         self._copies: list[int] = []
         self._graph: c_void_p | None = None
         self._restoring: c_void_p | None = None
+        self._busy: c_void_p | None = None
+        self._filled: list[int] = []
         self._passes = [1]
         with suppress(CudaError):  # a device without this cache has no such limit
             driver.call("cuCtxSetLimit", PERSISTING_L2_LIMIT, 0)
@@ -65,7 +67,7 @@ class Cuda:
             self._kernels.enqueue(self._binding)
             self._download()
 
-    def prepare(self, sets: int, calls: int, restored: Sequence[int]) -> None:
+    def prepare(self, order: PrepareTiming) -> None:
         """Copy the arena into device buffer sets, and record the calls of a pass as one graph.
 
         The last copy is no set: what is restored comes from it. Unless the calls are a multiple of
@@ -74,29 +76,26 @@ class Cuda:
         with reported("launch", ours=True):
             self._forget()
             self._upload()
-            for _ in range(sets + 1):
+            for _ in range(order.sets + 1):
                 self._copies.append(self._copied())
-        *own, origin = self._copies
-        each = passes(sets, calls)
-        self._passes = each if len(set(each)) == 1 else [calls]
+        own, origin = shuffled(self._copies[:-1]), self._copies[-1]
+        each = passes(order.sets, order.calls)
+        self._passes = each if len(set(each)) == 1 else [order.calls]
         bindings = [self._bound(copy) for copy in own]
-        slots = [s for i, s in enumerate(self._order.slots) if i in restored and s.bytes]
+        slots = [s for i, s in enumerate(self._order.slots) if i in order.restored and s.bytes]
+        laid_anew = partial(self._copy_each, slots, origin, own)
 
         def calls_in_turn() -> None:
             for call in range(self._passes[0]):
-                self._kernels.enqueue(bindings[call % sets])
-
-        def laid_anew() -> None:
-            for base in own:
-                for slot in slots:
-                    there, here = base + slot.offset, origin + slot.offset
-                    self._driver.call("cuMemcpyDtoDAsync_v2", there, here, slot.bytes, self._stream)
+                self._kernels.enqueue(bindings[call % order.sets])
 
         with reported("launch"):
             self._graph = self._stopwatch.captured(calls_in_turn)
         with reported("launch", ours=True):
             if slots:
                 self._restoring = self._stopwatch.captured(laid_anew)
+            if order.busy_bytes:
+                self._busy = self._filling(order.busy_bytes)
 
     def collect(self, index: int) -> None:
         """Copy one buffer set into the arena."""
@@ -115,7 +114,8 @@ class Cuda:
             with suppress(CudaError):  # lines a kernel asked to keep must not help the next sample
                 self._driver.call("cuCtxResetPersistingL2Cache")
             taken = [
-                self._stopwatch.microseconds(self._graph, self._restoring) for _ in self._passes
+                self._stopwatch.microseconds(self._graph, self._restoring, self._busy)
+                for _ in self._passes
             ]
             return sum(taken) / sum(self._passes)
 
@@ -136,20 +136,33 @@ class Cuda:
             self._driver.call("cuMemcpyDtoHAsync_v2", self._arena, self._memory, size, self._stream)
         self._driver.call("cuStreamSynchronize", self._stream)
 
+    def _copy_each(self, slots: Sequence[Slot], origin: int, copies: Sequence[int]) -> None:
+        for base in copies:
+            for slot in slots:
+                there, here = base + slot.offset, origin + slot.offset
+                self._driver.call("cuMemcpyDtoDAsync_v2", there, here, slot.bytes, self._stream)
+
     def _copied(self) -> int:
         size = self._order.arena_bytes
         copy = self._driver.allocate(size)
         self._driver.call("cuMemcpyDtoDAsync_v2", copy, self._memory, size, self._stream)
         return copy
 
+    def _filling(self, size: int) -> c_void_p:
+        memory = self._driver.allocate(size)
+        self._filled.append(memory)
+        return self._stopwatch.captured(
+            lambda: self._driver.call("cuMemsetD8Async", memory, 0, size, self._stream)
+        )
+
     def _forget(self) -> None:
-        for graph in (self._graph, self._restoring):
+        for graph in (self._graph, self._restoring, self._busy):
             if graph is not None:
                 self._stopwatch.forget(graph)
-        self._graph = self._restoring = None
-        for copy in self._copies:
-            self._driver.call("cuMemFree_v2", copy)
-        self._copies = []
+        self._graph = self._restoring = self._busy = None
+        for memory in (*self._copies, *self._filled):
+            self._driver.call("cuMemFree_v2", memory)
+        self._copies, self._filled = [], []
 
 
 @cache

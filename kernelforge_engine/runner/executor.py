@@ -1,12 +1,13 @@
 """What the Runner asks of a backend, and how a backend says that it cannot."""
 
 import ctypes
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
 from kernelforge_engine.plans import ResolvedArgument, ResolvedPlan
-from kernelforge_engine.pool.protocol import Failed, Load, Slot
+from kernelforge_engine.pool.protocol import Failed, Load, PrepareTiming, Slot
 
 
 class Unable(Exception):
@@ -42,9 +43,8 @@ class Executor(Protocol):
         """Execute the plan once on the arena and leave the result in it."""
         ...
 
-    def prepare(self, sets: int, calls: int, restored: Sequence[int]) -> None:
-        """Copy the arena as it is into `sets` buffer sets for samples of `calls` calls; the slots
-        `restored` are laid anew before each pass over the sets."""
+    def prepare(self, order: PrepareTiming) -> None:
+        """Copy the arena as it is into the buffer sets that samples are to use."""
         ...
 
     def collect(self, index: int) -> None:
@@ -54,6 +54,14 @@ class Executor(Protocol):
     def sample(self) -> float:
         """Microseconds per call of one timed sample, after an untimed pass."""
         ...
+
+
+def shuffled(bases: Sequence[int]) -> list[int]:
+    """The buffer sets in the order in which calls use them, which no candidate can know: it could
+    fetch the inputs of the next call during its own."""
+    order = list(bases)
+    random.shuffle(order)  # seeded by the system when this process began
+    return order
 
 
 def passes(sets: int, calls: int) -> list[int]:

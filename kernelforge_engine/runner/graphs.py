@@ -34,11 +34,16 @@ class Stopwatch:
         driver.call("cuGraphDestroy", graph)
         return replayable
 
-    def microseconds(self, graph: c_void_p, between: c_void_p | None = None) -> float:
-        """The duration of one replay; another, untimed one runs before it, and then `between`: all
-        is enqueued while the device is busy, so that no launch from the host is timed."""
+    def microseconds(
+        self,
+        graph: c_void_p,
+        between: c_void_p | None = None,
+        before: c_void_p | None = None,
+    ) -> float:
+        """The duration of one replay; another, untimed one or `before` runs first, then `between`:
+        all is enqueued while the device is busy, so that no launch from the host is timed."""
         call = self._driver.call
-        call("cuGraphLaunch", graph, self._stream)
+        call("cuGraphLaunch", before or graph, self._stream)
         if between is not None:
             call("cuGraphLaunch", between, self._stream)
         call("cuEventRecord", self._start, self._stream)

@@ -101,8 +101,7 @@ class Bench:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        self._runner.kill()
-        self.arena.close()
+        SPARES.retire(self._runner, self.arena.close)
 
     def load(self, artifact: Artifact) -> None:
         """Load the candidate.
@@ -175,9 +174,11 @@ class Bench:
         """The process of the candidate."""
         return self._runner.pid
 
-    def prepare_timing(self, inputs: Sequence[torch.Tensor], sets: int, calls: int) -> None:
+    def prepare_timing(
+        self, inputs: Sequence[torch.Tensor], sets: int, calls: int, busy_bytes: int = 0
+    ) -> None:
         """Make the rotating buffer sets, each with these inputs and poison in all else; what the
-        candidate may write is put back before every pass."""
+        candidate may write is put back before every pass. `busy_bytes` are PrepareTiming's."""
         self.arena.fill(inputs, POISONS[0])
         written = tuple(
             i
@@ -185,7 +186,7 @@ class Bench:
             if buffer.role != "input" or buffer.index in self._call.mutated
         )
         self._clock.restart(sum(self._plan.buffers[i].bytes for i in written), sets)
-        order = PrepareTiming(sets=sets, calls=calls, restored=written)
+        order = PrepareTiming(sets=sets, calls=calls, restored=written, busy_bytes=busy_bytes)
         self._ask(order, LOAD_SECONDS + self._seconds * calls)
 
     def sample(self, calls: int) -> float:

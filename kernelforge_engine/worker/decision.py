@@ -7,7 +7,7 @@ machine's doing, and no candidate is believed beyond it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,15 @@ HALF_WIDTH = (
 )  # a median's 95 % interval, from the median deviation of samples
 USUAL = 0.95  # the share of the control's samples that were disturbed no more than is allowed
 MOST_DROPPED = 0.5
+CLOCKS_APART = 0.01
 FAR = 5.0  # margins; a wide interval is believed where even its lower end is as far as that
 
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
     """The constants of one backend: sample length, quartets per look, the margin of a win, and how
-    far the ends of an interval may lie apart before it says nothing."""
+    far the ends of an interval may lie apart before it says nothing. The first of the looks is an
+    early one, at the fewest quartets that its level allows."""
 
     sample_us: float
     quartets: int
@@ -41,19 +43,20 @@ class Protocol:
 
 
 PROTOCOLS = {
-    "cuda": Protocol(sample_us=200.0, quartets=50, looks=2, delta=0.01, spread=1.2, scope="K"),
-    "cpu": Protocol(sample_us=4000.0, quartets=30, looks=3, delta=0.05, spread=1.6, scope="O"),
+    "cuda": Protocol(sample_us=200.0, quartets=50, looks=3, delta=0.01, spread=1.2, scope="K"),
+    "cpu": Protocol(sample_us=4000.0, quartets=30, looks=4, delta=0.05, spread=1.6, scope="O"),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """One sample: microseconds per call, how often a thread lost its processor to another, and the
-    ticks that the machine's host took."""
+    """One sample: microseconds per call, how often a thread lost its processor to another, the
+    ticks that the machine's host took, and the device's clock after it, 0 where that is unknown."""
 
     us: float
     switches: int = 0
     stolen: int = 0
+    mhz: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +99,15 @@ def clearly_slower(
     return _concluded(timing, Outcome.SLOWER, "slower in a first glance")
 
 
+def far_off(timing: Timing) -> bool:
+    """Whether a timing found a difference FAR times as large as the margin: no more samples are
+    needed to be sure of it."""
+    margin = FAR * float(str(timing.evidence["margin"]))
+    if timing.outcome == Outcome.FASTER:
+        return timing.low >= 1 + margin
+    return timing.outcome == Outcome.SLOWER and timing.high <= 1 / (1 + margin)
+
+
 def decided(
     quartets: Sequence[Quartet],
     controls: Sequence[Quartet],
@@ -120,10 +132,22 @@ def decided(
         },
         "margin": round(margin, 4),
     }
+    clocks = _clocks(kept)
+    if clocks:
+        evidence["core_mhz"] = {"eager": round(clocks[0]), "candidate": round(clocks[1])}
     timing = replace(timing, evidence={**timing.evidence, **evidence})
+    if clocks and abs(math.log(clocks[0] / clocks[1])) > CLOCKS_APART:
+        return unfit(timing, "the two sides ran at different clocks"), False
     if _explains(low, high, timing, protocol):
         return unfit(timing, "eager against itself differs by more than the margin"), False
     return _weighed(timing, margin, protocol)
+
+
+def _clocks(quartets: Sequence[Quartet]) -> tuple[float, float] | None:
+    """The mean clock of either side in MHz, None where some sample has none."""
+    eager = [s.mhz for q in quartets for s in q.eager]
+    other = [s.mhz for q in quartets for s in q.other]
+    return (fmean(eager), fmean(other)) if all(eager + other) else None
 
 
 def _explains(low: float, high: float, timing: Timing, protocol: Protocol) -> bool:

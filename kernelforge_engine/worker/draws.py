@@ -236,8 +236,7 @@ def _nudged(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     drawn = values.clone()
     if drawn.is_floating_point() and drawn.numel():
         place = torch.randint(drawn.numel(), (1,), generator=generator, device=drawn.device)
-        index = torch.unravel_index(place, drawn.shape)
-        drawn[index] = drawn[index] + NUDGE * _scale(values)
+        drawn.as_strided((drawn.numel(),), (1,))[place] += NUDGE * _scale(values)
     return drawn
 
 

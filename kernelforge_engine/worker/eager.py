@@ -19,7 +19,8 @@ class EagerSide:
     A sample is made in passes that use each set once, and what a call changes is put back between
     them, so that every call has the same work. Each set's last output stays alive until the set is
     used again, so outputs rotate through memory as the candidate's do. `parameters` are those of
-    the inputs that are a model's own: some operators take another path where they are not.
+    the inputs that are a model's own: some operators take another path where they are not. On CUDA
+    so many `busy_bytes` are filled before a pass that is timed, instead of a pass that is not.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class EagerSide:
         sets: int,
         calls: int,
         parameters: Sequence[int] = (),
+        busy_bytes: int = 0,
     ) -> None:
         self._device = inputs[0].device
         self._calls, self._pass = calls, min(calls, sets)
@@ -39,6 +41,9 @@ class EagerSide:
         self.graphed = False
         self._replay: Callable[[], None] = self._loop
         self._reset: Callable[[], None] = self._restore
+        self._before: Callable[[], object] | None = None
+        if busy_bytes:
+            self._before = torch.empty(busy_bytes, dtype=torch.uint8, device=self._device).zero_
         if self._device.type == "cuda":
             self._prepare_cuda()
 
@@ -92,9 +97,10 @@ class EagerSide:
         return sum(self._cuda_pass() for _ in passes) / self._calls
 
     def _cuda_pass(self) -> float:
-        """Microseconds of one pass; another one, untimed, keeps the device busy before it."""
+        """Microseconds of one pass; another one, untimed, or the work in its place keeps the device
+        busy before it."""
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self._replay()
+        (self._before or self._replay)()
         self._reset()
         start.record()
         self._replay()

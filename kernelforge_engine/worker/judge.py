@@ -17,6 +17,7 @@ from kernelforge_engine.pool.orders import (
     TimeOrder,
 )
 from kernelforge_engine.records import Status, Variant, Verdict
+from kernelforge_engine.worker.health import check, is_suspect
 from kernelforge_engine.worker.load import imported
 from kernelforge_engine.worker.machine import probe
 from kernelforge_engine.worker.roofline import Roofline
@@ -33,6 +34,7 @@ class Judge:
     def __init__(self) -> None:
         self._case: Case | None = None
         self._rooflines: dict[torch.device, Roofline] = {}
+        self._well: set[torch.device] = set()
 
     def answer(
         self, order: ProbeOrder | JudgeOrder | TimeOrder, _notice: Notice
@@ -43,15 +45,24 @@ class Judge:
         _import_operators(order.variant)
         case = self._case_of(order)
         secret = bytes.fromhex(order.secret)
+        if case.device not in self._well:
+            check(case.device)
+            self._well.add(case.device)
         try:
-            if isinstance(order, JudgeOrder):
-                return Judged(verdict=_verdict(order, case, secret))
-            cache = Path(order.shims)
-            roofline = self._rooflines.setdefault(case.device, Roofline(case.device, cache))
-            SPARES.settle()
-            return timed(order, case, secret, roofline, cache)
+            reply = self._reply(order, case, secret)
         finally:
             SPARES.fill(Kind.of(order.variant.call, order.environment, case.device))
+        if is_suspect(reply.verdict):
+            self._well.discard(case.device)
+        return reply
+
+    def _reply(self, order: JudgeOrder | TimeOrder, case: Case, secret: bytes) -> Judged | Timed:
+        if isinstance(order, JudgeOrder):
+            return Judged(verdict=_verdict(order, case, secret))
+        cache = Path(order.shims)
+        roofline = self._rooflines.setdefault(case.device, Roofline(case.device, cache))
+        SPARES.settle()
+        return timed(order, case, secret, roofline, cache)
 
     def _case_of(self, order: JudgeOrder | TimeOrder) -> Case:
         if self._case is None or self._case.variant != order.variant:

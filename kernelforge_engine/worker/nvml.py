@@ -4,12 +4,15 @@ import ctypes
 from collections.abc import Callable
 from ctypes import byref, c_char_p, c_int, c_uint, c_ulonglong, c_void_p
 from functools import cache
+from typing import Any, ClassVar
 
 from kernelforge_engine.calls import Json
 
 LIBRARY = "libnvidia-ml.so.1"
 CORE, MEMORY = 1, 2
 TEXT = 96
+OK = 0
+MOST_PROCESSES = 256
 # Reasons for which a device runs slower than it was asked to; the others are its owner's settings,
 # its power cap, under which both sides of a comparison run, and idling.
 HELD_BACK = {
@@ -18,6 +21,30 @@ HELD_BACK = {
     0x40: "too hot, by hardware",
     0x80: "power brake",
 }
+
+
+class ProcessInfo(ctypes.Structure):
+    """nvmlProcessInfo_t of the functions whose names end in _v3."""
+
+    _fields_: ClassVar = [
+        ("pid", c_uint),
+        ("bytes", c_ulonglong),
+        ("instance", c_uint),
+        ("compute_instance", c_uint),
+    ]
+
+
+class ProcessUse(ctypes.Structure):
+    """nvmlProcessUtilizationSample_t: `since` in microseconds of the epoch, shares in percent."""
+
+    _fields_: ClassVar = [
+        ("pid", c_uint),
+        ("since", c_ulonglong),
+        ("core", c_uint),
+        ("memory", c_uint),
+        ("encoder", c_uint),
+        ("decoder", c_uint),
+    ]
 
 
 class Nvml:
@@ -38,6 +65,32 @@ class Nvml:
             "throttle_reasons": self.throttle_reasons(),
         }
         return {name: value for name, value in answers.items() if value is not None}
+
+    def core_mhz(self) -> int:
+        """The clock of its multiprocessors now, 0 where it does not say."""
+        return self._asked("nvmlDeviceGetClockInfo", c_uint, c_int(CORE)) or 0
+
+    def processes(self) -> set[int]:
+        """Those that have a context on the device, as this machine numbers them."""
+        name = "nvmlDeviceGetComputeRunningProcesses_v3"
+        return {int(found.pid) for found in self._listed(name, ProcessInfo)}
+
+    def computed_since(self, microseconds: int) -> set[int]:
+        """The processes whose kernels ran on the device since then; the device samples that several
+        times a second, and some do not."""
+        name, since = "nvmlDeviceGetProcessUtilization", c_ulonglong(microseconds)
+        used = self._listed(name, ProcessUse, since)
+        return {int(use.pid) for use in used if use.core and use.since >= microseconds}
+
+    def _listed(self, name: str, kind: Any, *arguments: c_ulonglong) -> list[Any]:
+        function = getattr(self._library, name, None)
+        room, count = (kind * MOST_PROCESSES)(), c_uint(MOST_PROCESSES)
+        if function is None:
+            return []
+        given = (room, byref(count)) if arguments else (byref(count), room)
+        if function(self._handle, *given, *arguments) != OK:
+            return []
+        return list(room[: count.value])
 
     def throttle_reasons(self) -> int | None:
         """The bits of why its clocks are what they are."""

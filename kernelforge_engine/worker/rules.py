@@ -36,6 +36,7 @@ LEAST_BLOCK = 256
 FEW = 4096
 EXACT_EVIDENCE = 64  # elements on which eager must equal fp64 before bit equality is asked for
 UNIT_ROUNDOFF = 2.0**-24
+ONE_SUM = 4  # one sum may round the same way again and again, as it does where its terms are alike
 MOST_TERMS = 4096  # a longer sum is expected to add in blocks; more would excuse dropped terms
 
 
@@ -179,7 +180,7 @@ def _block_energy(
         return None
     rho = 1.5 * RHO[output.dtype]
     blocks = Errors(**{name: _blocked(value) for name, value in vars(errors).items()})
-    bound = torch.maximum(_bound(blocks, rho, 2 * growth), rho * _rms(errors.eager))
+    bound = torch.maximum(_bound(blocks, rho, ONE_SUM * growth), rho * _rms(errors.eager))
     found = _rms(blocks.candidate)
     worst = int((found - bound).argmax())
     if bool(found[worst] <= bound[worst]):
@@ -201,7 +202,7 @@ def _block_energy(
 
 def _worst(index: int, errors: Errors, output: torch.Tensor, growth: float) -> Finding | None:
     allowed = MU[output.dtype] * errors.eager.abs().max()
-    bound = allowed + errors.ulp + 4 * growth * errors.scale
+    bound = allowed + errors.ulp + ONE_SUM * growth * errors.scale
     excess = errors.candidate.abs() - bound
     worst = int(excess.argmax())
     if bool(excess[worst] <= 0):

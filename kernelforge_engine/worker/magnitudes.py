@@ -37,15 +37,20 @@ def per_binade(
     judged &= errors.scale.isfinite()
     if dtype != torch.float16:
         judged &= reference.reshape(-1).abs() >= normal
-    if not bool(judged.any()):
+    count = int(judged.sum())
+    if not count:
         return None
-    scale = errors.scale[judged]
+
+    def kept(values: torch.Tensor) -> torch.Tensor:
+        return values if count == judged.numel() else values[judged]
+
+    scale = kept(errors.scale)
     band = torch.frexp(scale).exponent.long() - LOWEST
-    worst_of_eager = _worst_nearby(errors.eager[judged].abs() / scale, band)
+    worst_of_eager = _worst_nearby(kept(errors.eager).abs() / scale, band)
     ulps = ULPS if dtype not in SIXTEEN_BITS else 1.0
     allowed = MU[dtype] * worst_of_eager[band] + GROWTHS * growth
-    bound = allowed * scale + ulps * errors.ulp[judged]
-    found = errors.candidate[judged].abs()
+    bound = allowed * scale + ulps * kept(errors.ulp)
+    found = kept(errors.candidate).abs()
     worst = int((found / bound).argmax())
     if bool(found[worst] <= bound[worst]):
         return None

@@ -35,7 +35,7 @@ class Surroundings:
 
     @property
     def spoilt(self) -> str:
-        """Why no timing since then can be believed, or empty."""
+        """Why no close win since then can be believed, or empty."""
         if self.throttled:
             return f"the device held its clocks back: {self.throttled}"
         if others := self._others():

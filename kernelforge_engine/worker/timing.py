@@ -21,7 +21,7 @@ from kernelforge_engine.records import Artifact, Outcome, Status, Timing, Verdic
 from kernelforge_engine.statistics import allowed
 from kernelforge_engine.worker.arena import POISONS
 from kernelforge_engine.worker.bench import Bench, CandidateFailed, once_more
-from kernelforge_engine.worker.decision import PROTOCOLS, confirmed, unfit
+from kernelforge_engine.worker.decision import PROTOCOLS, confirmed, far_off, unfit
 from kernelforge_engine.worker.eager import EagerSide
 from kernelforge_engine.worker.roofline import Roofline
 from kernelforge_engine.worker.rules import judge
@@ -152,8 +152,9 @@ class Comparison:
             self._left(bench, index, outputs)
         if self._beats_physics(timing.candidate_us, plan, sets):
             timing = replace(timing, outcome=Outcome.IMPLAUSIBLE)
-        if spoilt := surroundings.spoilt:
-            timing = unfit(timing, spoilt)
+        if timing.outcome == Outcome.FASTER and not far_off(timing):
+            spoilt = surroundings.spoilt
+            timing = unfit(timing, spoilt) if spoilt else timing
         evidence: dict[str, Json] = {
             "sets": sets,
             "calls_per_sample": calls,

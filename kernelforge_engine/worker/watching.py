@@ -106,19 +106,21 @@ class _Run:
         self, program: Path, tool: str, order: Path, environment: Mapping[str, str]
     ) -> None:
         self._tool, self._log = tool, order.with_name(f"{tool}.log")
+        self._words = order.with_name(f"{tool}.txt")
         options = ["--tool", tool, "--log-file", str(self._log), "--report-api-errors", "no"]
         if tool == "memcheck":
             options += ["--padding", str(PADDING_BYTES)]
         module = [sys.executable, "-P", "-m", "kernelforge_engine.runner.rehearsal", str(order)]
-        self._process = subprocess.Popen(  # noqa: S603
-            [str(program), *options, *module],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=dict(environment),
-            cwd=order.parent,
-            start_new_session=True,
-        )
+        with self._words.open("wb") as words:
+            self._process = subprocess.Popen(  # noqa: S603
+                [str(program), *options, *module],
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=words,
+                env=dict(environment),
+                cwd=order.parent,
+                start_new_session=True,
+            )
 
     def ended(self) -> Watched:
         """What it said, once it has ended."""
@@ -130,15 +132,15 @@ class _Run:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        log = self._log.read_text("utf-8", errors="replace") if self._log.is_file() else ""
-        return self._read(log)
+        return self._read(_text(self._log))
 
     def _read(self, log: str) -> Watched:
         count = COUNTED.search(log)
         if count is None:
-            last = (log.strip().splitlines() or ["it wrote nothing"])[-1].strip("= ")
-            return self._unfinished(last)
-        if int(count[1] or count[2]) == 0:
+            return self._unfinished(_last_line(log).strip("= "))
+        if not int(count[1] or count[2]):
+            if self._process.returncode:
+                return self._unfinished(_last_line(_text(self._words)))
             return Watched(tool=self._tool, said=CLEAN)
         found = FOUND.search(log)
         what = found[1] if found else "an error"
@@ -155,3 +157,11 @@ class _Run:
 
     def _unfinished(self, why: str) -> Watched:
         return Watched(tool=self._tool, said=f"not run to its end: {ADDRESS.sub('', why)}")
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", errors="replace") if path.is_file() else ""
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["it wrote nothing"])[-1]

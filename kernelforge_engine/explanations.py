@@ -50,14 +50,20 @@ STATUSES = (
     ),
     _entry(
         "launch_failed",
-        "that the artifact loads, takes the launch it declares, leaves the processor's "
-        "floating-point modes as they were, and keeps no count or cache between its calls",
-        "a launch that did nothing leaves old memory that may look right, a changed rounding mode "
-        "would change every later result, and a count can make one call in a thousand wrong",
+        "that the artifact loads and takes the launch it declares",
+        "a launch that did nothing leaves old memory that may look right",
         "the error of the loader or the driver",
-        "a grid, block, shared memory and arguments that fit the kernel and the device; "
+        "a grid, block, shared memory and arguments that fit the kernel and the device",
+    ),
+    _entry(
+        "keeps_state",
+        "that a call leaves no count or cache for the next one, and the processor's floating-point "
+        "modes as they were",
+        "a count can make one call in a thousand wrong, and a changed rounding mode would change "
+        "every later result",
+        "what changed: a variable of the file, a thread_local one, memory that it keeps, or a mode",
         "tables that are filled once, and for the rest workspaces, local variables or thread_local "
-        "scratch",
+        "scratch that is written before it is read",
     ),
     _entry(
         "crashed",

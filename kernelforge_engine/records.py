@@ -195,6 +195,7 @@ class Status(StrEnum):
     REJECTED_SOURCE = "rejected_source"
     COMPILE_FAILED = "compile_failed"
     LAUNCH_FAILED = "launch_failed"
+    KEEPS_STATE = "keeps_state"
     CRASHED = "crashed"
     TIMED_OUT = "timed_out"
     WRONG_STRUCTURE = "wrong_structure"

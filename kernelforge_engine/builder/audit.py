@@ -144,7 +144,11 @@ def _changing(
         return None
     if names := disassembly.data_among_instructions(unit):
         return f"it has data among its instructions ({listed(names)}), which is not allowed"
-    if found := disassembly.changing(folder / "unit.o", environment):
+    try:
+        found = disassembly.changing(folder / "unit.o", environment)
+    except disassembly.Unreadable:
+        return "objdump cannot read its instructions, so nobody can say what they do"
+    if found:
         return (
             f"it uses {listed(found)}: what it computes must not depend on time, on counters of "
             "the processor or on chance"

@@ -18,8 +18,16 @@ from kernelforge_engine.builder import elf
 CHANGING = re.compile(rb"\t(rdtscp?|rdpmc|rdpru|rdrand|rdseed)\b")
 
 
+class Unreadable(Exception):
+    """An object file that the disassembler refuses, as it refuses no file that g++ wrote."""
+
+
 def changing(unit: Path, environment: Mapping[str, str]) -> list[str] | None:
-    """The names of such instructions in an object file, or None where nothing can look."""
+    """The names of such instructions in an object file, or None where nothing can look.
+
+    Raises:
+        Unreadable: objdump is there and cannot read it.
+    """
     objdump = program(environment)
     if objdump is None:
         return None
@@ -28,7 +36,7 @@ def changing(unit: Path, environment: Mapping[str, str]) -> list[str] | None:
         cwd=unit.parent, env=dict(environment), capture_output=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        return None
+        raise Unreadable
     return sorted({name.decode() for name in CHANGING.findall(done.stdout)})
 
 

@@ -209,15 +209,19 @@ class Done:
     kind: Literal["done"] = "done"
 
 
+Stage = Literal["load", "launch", "state"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Failed:
     """The command failed in a way the Runner survived long enough to name.
 
-    `stage` is "load" or "launch"; `fault` marks an illegal address that the device itself reported;
-    `ours` marks a lack of the machine (no driver, no memory), which says nothing of the candidate.
+    `stage` is what could not be done, or "state" where it kept something; `fault` marks an illegal
+    address that the device itself reported; `ours` marks a lack of the machine (no driver, no
+    memory), which says nothing of the candidate.
     """
 
-    stage: Literal["load", "launch"]
+    stage: Stage
     error: str
     fault: bool = False
     ours: bool = False

@@ -180,7 +180,7 @@ class Cpu:
             place = ctypes.addressof(changed)
             openmp.everywhere(self._threads, self._order.threads, function, place)
         if changed.value:
-            raise unable(stage="launch", error=MODES_CHANGED)
+            raise unable(stage="state", error=MODES_CHANGED)
         self._check_own_modes()
 
     def _check_own_modes(self) -> None:
@@ -188,7 +188,7 @@ class Cpu:
         changed = ctypes.c_int(0)
         self._modes(ctypes.addressof(changed))
         if changed.value:
-            raise unable(stage="launch", error=MODES_CHANGED)
+            raise unable(stage="state", error=MODES_CHANGED)
 
 
 def load(order: Load, arena: int) -> tuple[Cpu, str]:

@@ -4,10 +4,10 @@ import ctypes
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from kernelforge_engine.plans import ResolvedArgument, ResolvedPlan
-from kernelforge_engine.pool.protocol import Failed, Load, PrepareTiming, Slot
+from kernelforge_engine.pool.protocol import Failed, Load, PrepareTiming, Slot, Stage
 
 
 class Unable(Exception):
@@ -18,7 +18,7 @@ class Unable(Exception):
         self.reply, self.spent = reply, spent
 
 
-def unable(*, stage: Literal["load", "launch"], error: str, ours: bool = False) -> Unable:
+def unable(*, stage: Stage, error: str, ours: bool = False) -> Unable:
     """An Unable that leaves the process usable."""
     return Unable(Failed(stage=stage, error=error, ours=ours))
 

@@ -79,7 +79,7 @@ class Kept:
         for place, size in self._segments:
             if not _same(place, self._static[place]):
                 changed = place + _first(_read(place, size), self._static[place])
-                raise unable(stage="launch", error=STATIC.format(what=self._named(changed)))
+                raise unable(stage="state", error=STATIC.format(what=self._named(changed)))
 
     def watch(
         self,
@@ -101,7 +101,7 @@ class Kept:
         blocks = [(place - self._mark, self._thread_bytes) for place in seen]
         again()
         if _always_new(_states(again, lambda: _copied(blocks))):
-            raise unable(stage="launch", error=OWN.format(what="a thread_local variable"))
+            raise unable(stage="state", error=OWN.format(what="a thread_local variable"))
         alone(True)
         try:
             start = time.perf_counter()
@@ -112,7 +112,7 @@ class Kept:
         finally:
             alone(False)
         if _always_new(states):
-            raise unable(stage="launch", error=OWN.format(what="memory that it keeps"))
+            raise unable(stage="state", error=OWN.format(what="memory that it keeps"))
 
     def _named(self, place: int) -> str:
         for start, size, name in self._variables:

@@ -260,6 +260,8 @@ def _failed(reply: Failed) -> Verdict:
             status=Status.MEMORY_VIOLATION,
             reason=f"the device reported an illegal access: {reply.error}",
         )
+    if reply.stage == "state":
+        return Verdict(status=Status.KEEPS_STATE, reason=reply.error)
     crashed = reply.stage == "launch" and "LAUNCH_FAILED" in reply.error
     return Verdict(
         status=Status.CRASHED if crashed else Status.LAUNCH_FAILED,

@@ -46,9 +46,9 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
 
     A candidate replaces one call of an operator or of a region, or every member of a family.
     The status is the verdict: valid (it became a node: benchmark it), rejected_source (header),
-    compile_failed, launch_failed, crashed, timed_out, wrong_structure, wrong_values,
-    memory_violation, mutated_input or nondeterministic. None is an error: read its reason and log,
-    mend the source and submit it again under the same lease. The format is in
+    compile_failed, launch_failed, keeps_state, crashed, timed_out, wrong_structure,
+    wrong_values, memory_violation, mutated_input or nondeterministic. None is an error: read its
+    reason and log, mend the source and submit it again under the same lease. The format is in
     get_card(sections=["format"]).
     """
     proposal = Proposal(

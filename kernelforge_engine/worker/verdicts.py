@@ -141,9 +141,9 @@ class Evaluation:
         def in_a_runner() -> Verdict:
             device = self._case.device
             with Bench(self._call, plan, eager_us, environment, device, JUDGED_AT) as bench:
-                SPARES.fill(Kind.of(self._call, environment, device))
                 _ = self.exact  # while the Runner starts
                 bench.load(artifact)
+                SPARES.fill(Kind.of(self._call, environment, device))
                 return self._judged(bench)
 
         try:

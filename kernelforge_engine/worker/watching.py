@@ -4,14 +4,10 @@ Each tool is a run of its own, and all of them run at once. What a tool cannot d
 what it found is judged.
 """
 
-import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +17,7 @@ from kernelforge_engine import codec
 from kernelforge_engine.builder.toolkit import compute_sanitizer
 from kernelforge_engine.calls import Call
 from kernelforge_engine.plans import ResolvedPlan
+from kernelforge_engine.pool.program import Program
 from kernelforge_engine.pool.protocol import Rehearsal
 from kernelforge_engine.records import Artifact, Status
 from kernelforge_engine.worker.tensors import bytes_of, flat
@@ -106,45 +103,31 @@ class _Run:
         self, program: Path, tool: str, order: Path, environment: Mapping[str, str]
     ) -> None:
         self._tool, self._log = tool, order.with_name(f"{tool}.log")
-        self._words = order.with_name(f"{tool}.txt")
         options = ["--tool", tool, "--log-file", str(self._log), "--report-api-errors", "no"]
         if tool == "memcheck":
             options += ["--padding", str(PADDING_BYTES)]
         module = [sys.executable, "-P", "-m", "kernelforge_engine.runner.rehearsal", str(order)]
-        with self._words.open("wb") as words:
-            self._process = subprocess.Popen(  # noqa: S603
-                [str(program), *options, *module],
-                stdin=subprocess.DEVNULL,
-                stdout=words,
-                stderr=words,
-                env=dict(environment),
-                cwd=order.parent,
-                start_new_session=True,
-            )
+        command = [str(program), *options, *module]
+        self._program = Program(command, environment, order.with_name(f"{tool}.txt"))
 
     def ended(self) -> Watched:
         """What it said, once it has ended."""
-        try:
-            self._process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
+        status = self._program.ended(SECONDS)
+        if status is None:
             return self._unfinished(f"it took more than {SECONDS:.0f} s")
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        return self._read(_text(self._log))
-
-    def _read(self, log: str) -> Watched:
+        log = self._log.read_text("utf-8", errors="replace") if self._log.is_file() else ""
         count = COUNTED.search(log)
         if count is None:
             return self._unfinished(_last_line(log).strip("= "))
-        if not int(count[1] or count[2]):
-            if self._process.returncode:
-                return self._unfinished(_last_line(_text(self._words)))
-            return Watched(tool=self._tool, said=CLEAN)
-        found = FOUND.search(log)
+        if int(count[1] or count[2]):
+            return self._finding(log)
+        if status:
+            return self._unfinished(_last_line(self._program.words))
+        return Watched(tool=self._tool, said=CLEAN)
+
+    def _finding(self, log: str) -> Watched:
+        found, kernel, thread = FOUND.search(log), KERNEL.search(log), THREAD.search(log)
         what = found[1] if found else "an error"
-        kernel, thread = KERNEL.search(log), THREAD.search(log)
         at = f" in {kernel[1]}" if kernel else ""
         by = f", by thread {thread[1]} of block {thread[2]}" if thread else ""
         said = ADDRESS.sub("an address", what).removeprefix("Error: ").rstrip(" :.")
@@ -157,10 +140,6 @@ class _Run:
 
     def _unfinished(self, why: str) -> Watched:
         return Watched(tool=self._tool, said=f"not run to its end: {ADDRESS.sub('', why)}")
-
-
-def _text(path: Path) -> str:
-    return path.read_text("utf-8", errors="replace") if path.is_file() else ""
 
 
 def _last_line(text: str) -> str:

@@ -4,7 +4,7 @@ import os
 
 from kernelforge_engine.pool.program import Program
 
-ENVIRONMENT = {"PATH": os.environ["PATH"]}
+ENVIRONMENT = {"PATH": os.defpath}
 
 
 def test_its_status_and_its_words_are_known_once_it_has_ended(tmp_path):

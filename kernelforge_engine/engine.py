@@ -384,6 +384,10 @@ class Engine:
         """A job as it is now."""
         return await self._jobs.get(job_id)
 
+    async def cancel_job(self, job_id: str) -> Job:
+        """End a job and the processes that work on it; one that has ended stays as it is."""
+        return await self._jobs.cancel(job_id)
+
     async def wait_job(self, job_id: str, seconds: float, notice: Notice | None = None) -> Job:
         """A job when it has ended, or as it is after `seconds`."""
         return await self._jobs.wait(job_id, seconds, notice)

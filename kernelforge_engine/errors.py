@@ -200,6 +200,11 @@ class ChildRefused(WorkFailed):
     it with this text if it fails again and the input was fine."""
 
 
+class JobElsewhere(UsageError):
+    """Job {job} runs in another server on this project. Next: cancel it there, or call wait_job
+    with job_id {job}."""
+
+
 class DeviceUnwell(WorkFailed):
     """The device {device} does not compute as it should: {why}. Nothing is judged or timed on it
     until it does. Next: look at nvidia-smi and the system's log, end what else runs on it or reset

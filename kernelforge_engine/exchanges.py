@@ -246,12 +246,14 @@ class EngineStatus:
 
 
 class JobState(StrEnum):
-    """Where a job is; `interrupted` means that the server ended while it ran: call it again."""
+    """Where a job is; `interrupted` means that the server ended while it ran, `cancelled` that
+    somebody ended it: the same call starts it anew."""
 
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,12 @@ import anyio
 from anyio.abc import TaskGroup
 
 from kernelforge_engine.calls import Json
-from kernelforge_engine.errors import KernelForgeError, StoreUnavailable, WorkFailed
+from kernelforge_engine.errors import (
+    JobElsewhere,
+    KernelForgeError,
+    StoreUnavailable,
+    WorkFailed,
+)
 from kernelforge_engine.exchanges import Job, JobState, Notice, Progress
 from kernelforge_engine.pool.alive import alive
 from kernelforge_engine.store.jobs import Jobs
@@ -25,6 +30,7 @@ log = logging.getLogger(__name__)
 class _Running:
     job: Job
     ended: anyio.Event = field(default_factory=anyio.Event)
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     progress: Progress | None = None
     answered: bool = False
     on_record: bool = False
@@ -72,7 +78,10 @@ class JobRunner:
             entry.progress = progress
 
         try:
-            entry.end(JobState.DONE, result=await work(notice))
+            with entry.scope:
+                entry.end(JobState.DONE, result=await work(notice))
+            if entry.scope.cancelled_caught:
+                entry.end(JobState.CANCELLED)
         except KernelForgeError as error:
             entry.end(JobState.FAILED, error=str(error))
         except anyio.get_cancelled_exc_class():
@@ -115,6 +124,22 @@ class JobRunner:
             return replace(entry.job, progress=entry.progress)
         await self.resume()
         return await self._jobs.get(job_id)
+
+    async def cancel(self, job_id: str) -> Job:
+        """End a job and the processes that work on it; one that has ended stays as it is.
+
+        Raises:
+            JobElsewhere: it runs in another process.
+        """
+        entry = self._running.get(job_id)
+        if entry is None:
+            job = await self.get(job_id)
+            if job.state == JobState.RUNNING:
+                raise JobElsewhere(job=job_id)
+            return job
+        entry.scope.cancel()
+        await entry.ended.wait()
+        return entry.job
 
     async def wait(self, job_id: str, seconds: float, notice: Notice | None) -> Job:
         """A job when it has ended, or as it is after `seconds`; `notice` hears of its progress."""

@@ -15,7 +15,8 @@ TOOLS = {tool.name: tool for tool in tools()}
 def test_the_tools_the_product_is_named_by_are_all_there():
     assert set(TOOLS) == {
         "capture_model", "list_cards", "get_card", "mcts_select", "compile_and_validate",
-        "benchmark", "get_node", "export_cast", "measure_model", "get_status", "wait_job",
+        "benchmark", "get_node", "get_tree", "export_cast", "inspect_cast", "measure_model",
+        "get_status", "wait_job", "cancel_job",
     }  # fmt: skip
 
 
@@ -36,7 +37,7 @@ def test_what_an_agent_reads_before_its_first_call_is_short():
     assert len(guide.LOOP.encode()) < 2048
 
 
-def test_the_list_of_tools_costs_an_agent_less_than_4000_tokens():
+def test_the_list_of_tools_costs_an_agent_less_than_6000_tokens():
     listed = [
         {
             "name": tool.name,
@@ -47,7 +48,7 @@ def test_the_list_of_tools_costs_an_agent_less_than_4000_tokens():
         }
         for tool in TOOLS.values()
     ]
-    assert len(json.dumps(listed)) / CHARACTERS_PER_TOKEN < 4_000
+    assert len(json.dumps(listed)) / CHARACTERS_PER_TOKEN < 6_000
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.errors import UnknownId
-from kernelforge_engine.exchanges import JobState
+from kernelforge_engine.errors import JobElsewhere, UnknownId
+from kernelforge_engine.exchanges import CaptureRequest, JobState
 from kernelforge_engine.pool.alive import alive
 from kernelforge_server.settings import resolve
 
@@ -159,3 +159,40 @@ async def test_the_results_of_ended_jobs_do_not_fill_the_memory(tmp_path):
 def test_a_process_that_took_over_a_number_is_another_one():
     assert alive(os.getpid(), time.time())
     assert not alive(os.getpid(), time.time() - 1e6)
+
+
+async def test_a_cancelled_job_ends_with_the_processes_that_work_on_it(tmp_path, processes):
+    model = tmp_path / "slow.py"
+    model.write_text("import time\n\n\ndef make_model():\n    time.sleep(600)\n")
+    request = CaptureRequest(model=f"{model}:make_model", device="cpu")
+    async with Engine.open(resolve(tmp_path / "project")) as engine:
+
+        async def work(notice):
+            await engine.capture(request, notice)
+            return {}
+
+        job = await engine.start_job("capture_model", "slow", work)
+        child = await processes.appears("worker.capture")
+        assert (await engine.cancel_job(job.id)).state == JobState.CANCELLED
+        await processes.gone([child])
+        assert (await engine.wait_job(job.id, 60.0)).state == JobState.CANCELLED
+        again = await engine.start_job("capture_model", "slow", work)
+        assert again.id != job.id
+        await engine.cancel_job(again.id)
+
+
+async def test_a_job_that_has_ended_stays_as_it_ended_when_it_is_cancelled(tmp_path):
+    async def work(_notice):
+        return {"answer": 1}
+
+    async with Engine.open(resolve(tmp_path)) as engine:
+        job = await engine.start_job("capture_model", "key", work)
+        await engine.wait_job(job.id, 60.0)
+        assert (await engine.cancel_job(job.id)).result == {"answer": 1}
+
+
+async def test_the_job_of_another_server_is_cancelled_there(tmp_path, other):
+    _, job = other
+    async with Engine.open(resolve(tmp_path)) as engine:
+        with pytest.raises(JobElsewhere, match=rf"Next: cancel it there.*{job}"):
+            await engine.cancel_job(job)

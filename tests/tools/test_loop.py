@@ -116,12 +116,26 @@ async def test_an_agent_gets_from_a_model_to_a_cast(server, user_projects, tmp_p
         again = await agent.call("mcts_select", variant_id=variant)
         assert {n["id"] for n in again["data"]["tried"]} <= {node}
 
+        await _tree_is_shown(agent, variant, node)
         path = tmp_path / "model.cast"
         await _exported_and_measured(agent, path, node)
         status = (await agent.call("get_status"))["data"]
         (row,) = status["newest_captures"]
         assert (row["id"], row["device"], row["calls"] > 0) == ("c1", "cpu", True)
         assert (status["captures"], status["nodes"], status["running_jobs"]) == (1, 1, 0)
+
+
+async def _tree_is_shown(agent: Agent, variant: str, node: str) -> None:
+    tree = (await agent.call("get_tree", variant_id=variant))["data"]
+    root, child = tree["nodes"]
+    assert (root["depth"], child["id"], child["depth"]) == (0, node, 1)
+    assert child["parent_id"] == root["id"]
+    assert (child["outcome"], child["note"], tree["best_node_id"]) == ("faster", "one loop", node)
+    assert tree["failed"] == {"compile_failed": 1, "wrong_values": 1}
+    assert [row["status"] for row in tree["failures"]] == ["wrong_values", "compile_failed"]
+    short = await agent.call("get_tree", variant_id=variant, limit=1)
+    assert [row["id"] for row in short["data"]["nodes"]] == [root["id"]]
+    assert any(call.startswith("get_tree(") and "offset=1" in call for call in short["next"])
 
 
 async def _exported_and_measured(agent: Agent, path: Path, node: str) -> None:
@@ -132,6 +146,8 @@ async def _exported_and_measured(agent: Agent, path: Path, node: str) -> None:
     assert [e["node_id"] for e in exported["entries"]] == [node]
     assert exported["whole_model"]["original_us"] > 0
     assert "of its own speed" in answer["summary"]
+    looked = await agent.call("inspect_cast", path=str(path))
+    assert looked["data"]["entries"] == exported["entries"]
     measured = await agent.call(
         "measure_model", path=str(path), modes=["cuda_graph", "eager"], attribution=True
     )
@@ -160,3 +176,21 @@ async def test_a_cancelled_call_leaves_its_job_to_be_found_again(server, user_pr
         assert found.structured_content["job_id"] == "j1"
         ended = await agent.call("wait_job", job_id="j1", wait_s=120)
         assert ended["data"]["capture_id"] == "c1"
+
+
+async def test_a_job_is_cancelled_with_what_works_on_it(server, tmp_path, processes):
+    model = tmp_path / "slow.py"
+    model.write_text("import time\n\n\ndef make_model():\n    time.sleep(600)\n")
+    async with Client(server) as client:
+        asked = {"model": str(model), "wait_s": 0}
+        found = await client.call_tool("capture_model", asked)
+        job = found.structured_content["job_id"]
+        child = await processes.appears("worker.capture")
+        agent = Agent(client)
+        assert (await agent.call("cancel_job", job_id=job))["status"] == "cancelled"
+        await processes.gone([child])
+        gone = await client.call_tool("wait_job", {"job_id": job})
+        assert gone.is_error
+        text = gone.content[0].text
+        assert f"Job {job} was cancelled. Next: call capture_model again." in text
+        assert (await agent.call("get_status"))["data"]["running_jobs"] == 0

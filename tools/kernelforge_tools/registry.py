@@ -3,6 +3,7 @@
 from mcp.server.mcpserver.tools import Tool
 
 from kernelforge_tools.benchmark import benchmark
+from kernelforge_tools.cancel_job import cancel_job
 from kernelforge_tools.capture_model import capture_model
 from kernelforge_tools.compile_and_validate import compile_and_validate
 from kernelforge_tools.export_cast import export_cast
@@ -10,6 +11,8 @@ from kernelforge_tools.forge_tool import forge_tool
 from kernelforge_tools.get_card import get_card
 from kernelforge_tools.get_node import get_node
 from kernelforge_tools.get_status import get_status
+from kernelforge_tools.get_tree import get_tree
+from kernelforge_tools.inspect_cast import inspect_cast
 from kernelforge_tools.list_cards import list_cards
 from kernelforge_tools.mcts_select import mcts_select
 from kernelforge_tools.measure_model import measure_model
@@ -26,8 +29,11 @@ def tools() -> list[Tool]:
         forge_tool(compile_and_validate, read_only=False),
         forge_tool(benchmark, read_only=False),
         forge_tool(get_node, read_only=True, idempotent=True),
+        forge_tool(get_tree, read_only=True, idempotent=True),
         forge_tool(export_cast, read_only=False, destructive=True, idempotent=True),
+        forge_tool(inspect_cast, read_only=True, idempotent=True),
         forge_tool(measure_model, read_only=True),
         forge_tool(get_status, read_only=True, idempotent=True),
         forge_tool(wait_job, read_only=True, idempotent=True),
+        forge_tool(cancel_job, read_only=False, destructive=True, idempotent=True),
     ]

@@ -82,6 +82,8 @@ def settled(job: Job) -> Answer[Any]:
             )
         case JobState.INTERRUPTED:
             raise JobLost(job, f"Job {job.id} ended with the server that ran it.")
+        case JobState.CANCELLED:
+            raise JobLost(job, f"Job {job.id} was cancelled.")
     raise JobLost(job, job.error or f"Job {job.id} failed.")
 
 

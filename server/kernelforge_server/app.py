@@ -36,15 +36,19 @@ def build_server(engine: AbstractAsyncContextManager[Engine]) -> MCPServer[Engin
     )
 
 
+def log_to_stderr() -> None:
+    """Configure logging before the SDK does: it would draw boxed tracebacks into a client's log."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("kernelforge_engine").setLevel(logging.INFO)
+
+
 def serve(settings: Settings) -> None:
     """Serve over standard input and output until the client goes away.
 
     Raises:
         StoreUnavailable, SchemaTooNew
     """
-    # Before the SDK configures logging: it would draw boxed tracebacks into the client's log.
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("kernelforge_engine").setLevel(logging.INFO)
+    log_to_stderr()
     anyio.run(_serve, settings, backend_options={"use_uvloop": sys.platform != "win32"})
 
 

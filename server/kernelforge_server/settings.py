@@ -35,6 +35,11 @@ def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ
     )
 
 
+def token(environ: Mapping[str, str] = os.environ) -> str:
+    """What clients over HTTP must carry, empty where nothing is asked of them."""
+    return environ.get("KERNELFORGE_TOKEN", "").strip()
+
+
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """What children get: what compilers, CUDA and model code need, and never a credential."""
     kept = {

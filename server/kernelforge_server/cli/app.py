@@ -15,6 +15,7 @@ from kernelforge_server.cli.mcp import mcp
 from kernelforge_server.cli.measure import measure
 from kernelforge_server.cli.optimize import optimize
 from kernelforge_server.cli.plain import PlainCommand, PlainGroup
+from kernelforge_server.cli.serve import serve
 from kernelforge_server.cli.tree import tree
 
 app = typer.Typer(
@@ -28,7 +29,7 @@ app = typer.Typer(
 )
 
 for command in (
-    demo, capture, cards, optimize, evaluate, explain, tree, export, measure, mcp, doctor,
+    demo, capture, cards, optimize, evaluate, explain, tree, export, measure, mcp, serve, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
 app.add_typer(captures, name="captures")

@@ -7,16 +7,21 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 
 import anyio
 from mcp.server import MCPServer
+from mcp.types import Completion, CompletionArgument
 
 from kernelforge_engine import __version__
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Settings
 from kernelforge_tools import guide
+from kernelforge_tools.completions import completed
+from kernelforge_tools.prompts import add_prompts
 from kernelforge_tools.registry import tools
+from kernelforge_tools.resources import add_resources
 
 
 def build_server(engine: AbstractAsyncContextManager[Engine]) -> MCPServer[Engine]:
     """The server of one project, over the engine that is entered when a client comes."""
+    running: list[Engine] = []
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Engine]) -> AsyncIterator[Engine]:
@@ -24,9 +29,16 @@ def build_server(engine: AbstractAsyncContextManager[Engine]) -> MCPServer[Engin
         # sys.stdout would be flushed into the protocol when the process ends.
         sys.stdout = sys.stderr
         async with engine as opened:
+            running[:] = [opened]
             yield opened
 
-    return MCPServer(
+    async def complete(
+        _reference: object, argument: CompletionArgument, _context: object
+    ) -> Completion:
+        # The SDK hands a completion no context of its own.
+        return await completed(running[0], argument.name, argument.value)
+
+    server = MCPServer(
         "kernelforge",
         title="Kernel Forge",
         instructions=guide.LOOP.strip(),
@@ -34,6 +46,10 @@ def build_server(engine: AbstractAsyncContextManager[Engine]) -> MCPServer[Engin
         tools=tools(),
         lifespan=lifespan,
     )
+    add_resources(server, lambda: running[0])
+    add_prompts(server)
+    server.completion()(complete)  # type: ignore[no-untyped-call]
+    return server
 
 
 def log_to_stderr() -> None:

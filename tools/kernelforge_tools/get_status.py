@@ -47,7 +47,11 @@ async def get_status(ctx: Context[Engine]) -> Answer[StatusView]:
 
     Call it first in an unknown environment: a device that is not usable says why.
     """
-    engine = ctx.request_context.lifespan_context
+    return await status_answer(ctx.request_context.lifespan_context)
+
+
+async def status_answer(engine: Engine) -> Answer[StatusView]:
+    """The same, for whoever has an engine and no request."""
     status = await engine.status()
     captures = (await engine.captures())[:SHOWN]
     rows = [_row(capture) for capture in captures]

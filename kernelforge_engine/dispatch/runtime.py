@@ -10,7 +10,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar, overload
 
@@ -19,11 +19,15 @@ import torch
 from kernelforge_engine.calls import Call
 from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.manifest import CastFile, Entry, read
+from kernelforge_engine.cast.options import CudaGraph
 from kernelforge_engine.dispatch import shim as shim_module
+from kernelforge_engine.dispatch.calling import Replays, asked_for
 from kernelforge_engine.dispatch.compiling import compiling
 from kernelforge_engine.dispatch.kernels import Kernel, Scope
 from kernelforge_engine.dispatch.loading import Inactive, Loader
+from kernelforge_engine.dispatch.replaying import Graphs
 from kernelforge_engine.dispatch.shim import Handle, Shim
+from kernelforge_engine.dispatch.state import kernels_changed
 from kernelforge_engine.dispatch.swapping import regions
 from kernelforge_engine.errors import BadOption, NotInstalled
 
@@ -59,7 +63,7 @@ class Counters:
     there). Regions have more: `first_call` (recorded, to see that it does what the kernel was
     judged on), `program` (it does something else), `hooks` (of modules inside), `changing` (its
     attributes change from call to call). Casts that are enabled together and share an operator or a
-    region share its fallbacks.
+    region share its fallbacks. `graphs` tells of models that are replayed as CUDA graphs.
     """
 
     enabled: bool
@@ -68,6 +72,7 @@ class Counters:
     torch_running: str
     served: tuple[Served, ...]
     fallbacks: dict[str, dict[str, int]]
+    graphs: Graphs = field(default_factory=Graphs)
 
     @property
     def hits(self) -> int:
@@ -95,6 +100,7 @@ class Cast:
         self._compared: dict[Key, tuple[int, float]] = {}
         self._before: Counter[tuple[str, str]] = Counter()
         self._compiled: list[Call] = []
+        self._replays = Replays()
         self._enabled = False
         if not _switched_off():
             self._prepare()
@@ -103,10 +109,20 @@ class Cast:
     def enable(self, *, without: Collection[str] = (), shadow: float = 0.0) -> None: ...
     @overload
     def enable(
-        self, model: Model, *, without: Collection[str] = (), shadow: float = 0.0
+        self,
+        model: Model,
+        *,
+        without: Collection[str] = (),
+        shadow: float = 0.0,
+        cuda_graph: bool | CudaGraph = False,
     ) -> Model: ...
     def enable(
-        self, model: Model | None = None, *, without: Collection[str] = (), shadow: float = 0.0
+        self,
+        model: Model | None = None,
+        *,
+        without: Collection[str] = (),
+        shadow: float = 0.0,
+        cuda_graph: bool | CudaGraph = False,
     ) -> Model | None:
         """Serve calls from now on; `model` is returned as it is.
 
@@ -123,14 +139,25 @@ class Cast:
         compared; counters() shows what was found. Calls in place and those recorded into a CUDA
         graph are left out, and so are regions.
 
+        With `cuda_graph` the calls of `model` are replayed. The first one with a signature runs
+        watched, without kernels, and is recorded into a CUDA graph with them; later ones copy their
+        tensors in, replay it, and return copies of what comes out, which no later call overwrites.
+        A replay repeats the work of the device only: what the forward does in Python is not done
+        again, and tensors that are neither arguments nor the model's are read where they were. A
+        call that cannot be replayed, on the CPU above all, runs as before, and counters().graphs
+        says how many did and why. CudaGraph(...) instead of True says more.
+
         Raises:
-            BadOption: `shadow` is no share.
+            BadOption: `shadow` is no share, or `cuda_graph` cannot be had: without a
+                torch.nn.Module, with a limit below 1, or for a model that is replayed already.
             NoCompiler, NotWritten, ShimUnusable, ChildDied, ChildTimedOut
         """
-        every = _every(shadow)
+        every, replayed = _every(shadow), asked_for(model, cuda_graph)
         with self._lock:
             if not _switched_off():
                 shim = self._prepare()
+                if replayed is not None:
+                    self._replays.add(*replayed)
                 shim.shadow(self, every)
                 if not self._enabled:
                     self._before = self._missed(shim)
@@ -140,6 +167,7 @@ class Cast:
                     compiling.add(self._compiled)
                     self._enabled = True
                 self._enable_regions(shim, model)
+                kernels_changed()
         return model
 
     def disable(self) -> None:
@@ -156,7 +184,9 @@ class Cast:
                 compiling.remove(self._compiled)
                 regions(self._shim).disable(list(self._regions.values()))
                 self._regions.clear()
+                self._replays.close()
                 self._enabled = False
+                kernels_changed()
 
     def __enter__(self) -> "Cast":
         self.enable()
@@ -178,6 +208,7 @@ class Cast:
                 torch_running=torch.__version__,
                 served=tuple(map(self._served, self.file.entries)),
                 fallbacks=fallbacks,
+                graphs=self._replays.counted(),
             )
 
     def __repr__(self) -> str:

@@ -62,8 +62,10 @@ class Counters:
     autocast around a composite operator or a region), `unsupported_argument`, `device` (not loaded
     there). Regions have more: `first_call` (recorded, to see that it does what the kernel was
     judged on), `program` (it does something else), `hooks` (of modules inside), `changing` (its
-    attributes change from call to call). Casts that are enabled together and share an operator or a
-    region share its fallbacks. `graphs` tells of models that are replayed as CUDA graphs.
+    attributes change from call to call), `compiled` (counts graphs: one that was compiled holds it
+    and wants gradients, has sizes that vary, or runs something else than what was judged). Casts
+    that are enabled together and share an operator or a region share its fallbacks. `graphs` tells
+    of models that are replayed as CUDA graphs.
     """
 
     enabled: bool
@@ -100,6 +102,7 @@ class Cast:
         self._compared: dict[Key, tuple[int, float]] = {}
         self._before: Counter[tuple[str, str]] = Counter()
         self._compiled: list[Call] = []
+        self._compiled_regions: list[Kernel] = []
         self._replays = Replays()
         self._enabled = False
         if not _switched_off():
@@ -129,7 +132,8 @@ class Cast:
         Operators are served in the whole process. Regions are served in the modules that `model`
         has now or, without a model or where it is no torch.nn.Module, in every module whose class
         has the name of one; enabling it again with another model adds that one's. Functions that
-        are regions are replaced in every Python module that holds them.
+        are regions are replaced in every Python module that holds them. In what torch.compile makes
+        meanwhile a region is known by its program, whichever model it is of.
 
         Does nothing under KERNELFORGE_DISABLE=1. On CUDA, call it after the model was moved to its
         devices and outside of graph captures. Kernels of the nodes `without` stay out until the
@@ -164,7 +168,8 @@ class Cast:
                     for entry in self.file.entries:
                         self._install(shim, entry, entry.node_id in without)
                     self._compiled = [e.call for e in self.file.entries if e.key in self._handles]
-                    compiling.add(self._compiled)
+                    self._compiled_regions = list(self._regions.values())
+                    compiling.add(self._compiled, self._compiled_regions)
                     self._enabled = True
                 self._enable_regions(shim, model)
                 kernels_changed()
@@ -181,7 +186,7 @@ class Cast:
                     self._shim.remove(handle)
                 self._handles.clear()
                 self._shim.shadow(self, 0)
-                compiling.remove(self._compiled)
+                compiling.remove(self._compiled, self._compiled_regions)
                 regions(self._shim).disable(list(self._regions.values()))
                 self._regions.clear()
                 self._replays.close()

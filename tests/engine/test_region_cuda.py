@@ -76,6 +76,20 @@ def test_a_first_call_in_a_capture_records_the_models_own_code(cast, norm, x):
     assert torch.allclose(found, norm(x), atol=1e-5)
 
 
+def test_a_region_is_served_in_compiled_code(cast, norm, x):
+    torch.compiler.reset()
+    with torch.no_grad():
+        expected = norm(x)
+        with cast:
+            compiled = torch.compile(norm, fullgraph=True)
+            found = compiled(x)
+            assert cast.counters().hits == 1
+            assert torch.equal(compiled(x), found)
+        assert torch.equal(compiled(x), expected)
+    assert torch.allclose(found, expected, atol=1e-5)
+    torch.compiler.reset()
+
+
 def test_autocast_and_the_cpu_go_to_the_models_own_code(cast, norm, x):
     with torch.no_grad(), cast:
         norm(x)

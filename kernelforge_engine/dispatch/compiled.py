@@ -27,7 +27,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx import Graph, Node, map_arg
 from torch.utils import _pytree as pytree
 
-from kernelforge_engine import codec
+from kernelforge_engine import __version__, codec
 from kernelforge_engine.calls import Call, Json, TensorSpec
 from kernelforge_engine.cast.words import words_of
 from kernelforge_engine.dispatch.compiled_regions import CompiledRegions
@@ -120,7 +120,7 @@ class Substitution(CustomGraphPass):
         before = self._before.uuid() if isinstance(self._before, CustomGraphPass) else None
         keys: list[Json] = [[name, list(words)] for name, words in sorted(self._keys)]
         names: list[Json] = [*self._regions.names()]
-        return codec.sha256(codec.dumps([str(before), keys, names]))
+        return codec.sha256(codec.dumps([__version__, str(before), keys, names]))
 
     def __call__(self, graph: Graph) -> None:
         """Replace every node that is one call of a served key."""

@@ -11,7 +11,7 @@ class CudaGraph:
         limit: how many signatures (shapes, dtypes, strides and values of the arguments) are tried;
             calls with further ones run as before.
         copies: whether each call returns tensors of its own. Without them it returns the memory of
-            the graph, which the next call with the same signature overwrites.
+            the graph, which the next call overwrites.
     """
 
     limit: int = 8

@@ -147,7 +147,7 @@ def _is_in(models: Table, model: torch.nn.Module) -> bool:
 
 
 def _forget(models: Table, key: int, gone: object) -> None:
-    """A model is gone: its id may become that of another one."""
+    """A model is gone: its graphs are of no use, and its id may become that of another one."""
     with _lock:
         if key in models and models[key][0] is gone:
-            del models[key]
+            models.pop(key)[1].close()

@@ -10,16 +10,17 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from kernelforge_engine.dispatch.signature import BY_VALUE, is_plain, rebuilt
+from kernelforge_engine.dispatch.watching import Watch
 
-WARM_UPS = 3  # in the first one, regions are compared with what their kernels were judged on
+WARM_UPS = 2  # in the first one, regions are compared with what their kernels were judged on
 _one_at_a_time = threading.Lock()  # torch allows one capture in a process
 
 
 class Unlike(RuntimeError):
-    """A second run of the model returned something else than its first one did."""
+    """A second run of the model was something else than its first one."""
 
-    def __init__(self) -> None:
-        super().__init__("what it returns changes from run to run")
+    def __init__(self, *, what: str) -> None:
+        super().__init__(f"a second run is unlike the first one: {what}")
 
 
 class Memory:
@@ -39,29 +40,35 @@ class Graph:
         self,
         run: Callable[..., Any],
         given: tuple[Any, Any],
-        tensors: Sequence[Tensor],
+        tensors: tuple[Sequence[Tensor], Sequence[Tensor]],
         form: pytree.TreeSpec,
         memory: Memory,
     ) -> None:
-        """Record `run(*args, **kwargs)` of the `given` arguments, whose tensors are `tensors`, and
-        which returns what has this `form`."""
+        """Record `run(*args, **kwargs)` of the `given` arguments, which returns what has this
+        `form`; `tensors` are those of the arguments, and those of the model."""
         self._memory, self._form = memory, form
-        self.held: list[torch.UntypedStorage] = []  # other memory that it reads
+        own, of_model = tensors
         self._home = torch.cuda.current_stream(memory.device)
         with torch.inference_mode(False):
-            self._inputs = [twin(tensor) for tensor in tensors]
-        by = {id(t): own for t, own in zip(tensors, self._inputs, strict=True)}
+            self._inputs = [twin(tensor) for tensor in own]
+        by = {id(t): static for t, static in zip(own, self._inputs, strict=True)}
         args, kwargs = rebuilt(given, by)
-        self._fill(tensors)
+        self._fill(own)
+        watch = Watch([*self._inputs, *of_model], memory.device)
         self._graph = torch.cuda.CUDAGraph()
         with _undisturbed(memory.device):
-            self._outputs = self._recorded(lambda: run(*args, **kwargs))
+            self._outputs = self._recorded(lambda: run(*args, **kwargs), watch)
+        self._held = list(watch.held.values())  # what else it reads, as a table that is kept
 
-    def _recorded(self, run: Callable[[], Any]) -> list[Any]:
+    def _recorded(self, run: Callable[[], Any], watch: Watch) -> list[Any]:
         memory = self._memory
         memory.stream.wait_stream(self._home)
         try:
             with torch.cuda.stream(memory.stream):
+                with watch:
+                    run()
+                if watch.why:
+                    raise Unlike(what=watch.why)
                 for _ in range(WARM_UPS):
                     run()
                 output = captured(self._graph, run, memory.pool)
@@ -69,7 +76,7 @@ class Graph:
             self._home.wait_stream(memory.stream)
         leaves, form = pytree.tree_flatten(output)
         if form != self._form:
-            raise Unlike
+            raise Unlike(what="it returns something else")
         memory.done.record(self._home)
         return leaves
 

@@ -198,19 +198,17 @@ class Replay:
             if why := watch.why or _against(given, versions, watch, output):
                 self._refuse(given, why)
             else:
-                self._record(partial(original, model), given, watch, output)
+                self._record(partial(original, model), given, pytree.tree_structure(output))
         return output
 
-    def _record(self, run: Callable[..., Any], given: Given, watch: Watch, output: Any) -> None:
-        form = pytree.tree_structure(output)
-        call = given.args, given.kwargs
+    def _record(self, run: Callable[..., Any], given: Given, form: pytree.TreeSpec) -> None:
+        call, tensors = (given.args, given.kwargs), (given.tensors, given.state.tensors)
         try:
             self._memory = self._memory or Memory(given.device)
-            found = Graph(run, call, given.tensors, form, self._memory)
+            found = Graph(run, call, tensors, form, self._memory)
         except Exception as error:  # noqa: BLE001  the call itself has succeeded
             self._refuse(given, "capture", error.__context__ or error)
             return
-        found.held = list(watch.held.values())
         self._known[given.facts] = found
         self._captured += 1
 

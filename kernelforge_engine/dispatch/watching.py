@@ -21,8 +21,8 @@ MASKED = ("aten::index", "aten::index_put", "aten::index_put_", "aten::_index_pu
 class Watch(TorchDispatchMode):
     """Runs every operator as it is; `why` is the first reason against a replay, in a word.
 
-    `held` has the memory that was read and is neither an argument's nor the model's, so that it is
-    not freed while a replay may read it.
+    `held` has the memory that was read, was there before, and is neither an argument's nor the
+    model's: it is not freed while a replay may read it.
     """
 
     def __init__(self, given: Iterable[Tensor], device: torch.device) -> None:

@@ -336,6 +336,30 @@ def test_trees_of_tensors_go_in_and_come_out(cast):
     assert graphs(cast) == (2, 2, {})
 
 
+TABLES = {}
+
+
+class Tabled(torch.nn.Module):
+    """Keeps a table of its own making where nobody sees it."""
+
+    def forward(self, x):
+        if x.shape not in TABLES:
+            TABLES[x.shape] = torch.full_like(x, 3.0)
+        return x * TABLES[x.shape]
+
+
+def test_a_table_that_is_kept_elsewhere_is_not_freed_under_a_graph(cast):
+    model, x = Tabled(), sample()
+    cast.enable(model, cuda_graph=True)
+    with torch.no_grad():
+        model(x)
+        TABLES.clear()
+        other = [torch.zeros_like(x) for _ in range(8)]
+        assert torch.equal(model(x), 3 * x)
+    assert graphs(cast) == (1, 1, {})
+    assert not any(t.any() for t in other)
+
+
 def test_a_model_that_is_dropped_is_freed(cast, norm_class):
     model = torch.nn.Sequential(norm_class(SIZE)).cuda().requires_grad_(False)
     cast.enable(model, cuda_graph=True)

@@ -75,8 +75,9 @@ def asked_for(
     if not isinstance(options, CudaGraph):
         accepted = "True, or CudaGraph(limit=..., copies=...)"
         raise BadOption(field="cuda_graph", value=options, why="it says not how", accepted=accepted)
-    if not isinstance(model, torch.nn.Module):
-        why = f"a graph is one model's, and {type(model).__name__} is no torch.nn.Module"
+    if not isinstance(model, torch.nn.Module) or isinstance(model, torch.jit.ScriptModule):
+        kind = "a ScriptModule" if isinstance(model, torch.nn.Module) else type(model).__name__
+        why = f"a graph is one model's, and {kind} is no module of Python"
         accepted = "enable(model, cuda_graph=True) with the module whose calls are to be replayed"
         raise BadOption(field="cuda_graph", value=cuda_graph, why=why, accepted=accepted)
     if options.limit < 1:

@@ -23,8 +23,11 @@ def eager(cast):
     return dict(cast.counters().graphs.eager)
 
 
-@pytest.mark.parametrize("given", [None, len])
-def test_a_graph_needs_a_module(norms, given):
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("given", [None, len, torch.nn.Identity()])
+def test_a_graph_needs_a_module_of_python(norms, given):
+    if isinstance(given, torch.nn.Module):
+        given = torch.jit.script(given)
     with pytest.raises(BadOption, match=r"cuda_graph = True .* Next: use enable\(model"):
         norms.enable(given, cuda_graph=True)
     assert not norms.counters().enabled

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.manifest import Binary, CastFile, Entry, Header, read, write
+from kernelforge_engine.cast.options import CudaGraph
 
 if TYPE_CHECKING:
     from kernelforge_engine.dispatch.runtime import Cast
 
-__all__ = ["Binary", "CastFile", "Entry", "Header", "load", "read", "write"]
+__all__ = ["Binary", "CastFile", "CudaGraph", "Entry", "Header", "load", "read", "write"]
 
 
 def load(path: str | Path, *, cache: Path | None = None, trusted: Trusted | None = None) -> "Cast":

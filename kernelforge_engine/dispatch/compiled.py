@@ -7,7 +7,8 @@ as it is and fuses around it. What it does is call the operator it stands for: t
 decides then, as in eager code, and compiled code stays right when the cast is disabled.
 
 A graph that needs gradients is left alone, since a custom operator has none, and so are calls that
-write to their arguments. Only what is compiled while the cast is enabled has its kernels.
+write to their arguments. Only what is compiled while the cast is enabled has its kernels. Regions
+are in compiled_regions.py.
 """
 
 import threading
@@ -25,11 +26,11 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx import Graph, Node, map_arg
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelforge_engine import codec
+from kernelforge_engine import __version__, codec
 from kernelforge_engine.calls import Call, Json, TensorSpec
 from kernelforge_engine.cast.words import words_of
+from kernelforge_engine.dispatch.compiled_regions import CompiledRegions
 from kernelforge_engine.dispatch.encode import (
     Unguardable,
     encode_value,
@@ -38,7 +39,8 @@ from kernelforge_engine.dispatch.encode import (
     schema_values,
 )
 from kernelforge_engine.dispatch.guard import operator_of
-from kernelforge_engine.dispatch.recording import below_autograd
+from kernelforge_engine.dispatch.kernels import Kernel
+from kernelforge_engine.dispatch.traced import tried, writes
 
 NAMESPACE = "kernelforge"
 Key = tuple[str, tuple[int, ...]]
@@ -71,20 +73,24 @@ class Substitution(CustomGraphPass):
         self._lock = threading.RLock()
         self._keys: Counter[Key] = Counter()
         self._outputs: Counter[Any] = Counter()
+        self._regions = CompiledRegions(_library)
         self._before: Any = None
 
-    def add(self, calls: Sequence[Call]) -> None:
-        """Serve these calls in what is compiled from now on. Their operators are made here, since
-        Inductor may take code that calls them from its cache on disk, and run no pass at all."""
+    def add(self, calls: Sequence[Call], kernels: Sequence[Kernel]) -> None:
+        """Serve these calls of operators, and these regions, in what is compiled from now on. Their
+        operators are made here, since Inductor may take code that calls them from its cache on
+        disk, and run no pass at all."""
         with self._lock:
             for call in calls:
                 if _can_stand_in(call):
                     stand_in(operator_of(call))
+            self._regions.add(kernels)
             self._count(calls, 1)
 
-    def remove(self, calls: Iterable[Call]) -> None:
-        """Serve these calls no longer."""
+    def remove(self, calls: Iterable[Call], kernels: Iterable[Kernel]) -> None:
+        """Serve these no longer."""
         with self._lock:
+            self._regions.remove(kernels)
             self._count(calls, -1)
 
     def _count(self, calls: Iterable[Call], by: int) -> None:
@@ -98,10 +104,11 @@ class Substitution(CustomGraphPass):
     def _place(self) -> None:
         """Stand in Inductor's configuration exactly while there is something to serve."""
         is_there = config.pre_grad_custom_pass is self
-        if self._keys and not is_there:
+        is_used = bool(self._keys or self._regions)
+        if is_used and not is_there:
             self._before = config.pre_grad_custom_pass
             config.pre_grad_custom_pass = self
-        elif is_there and not self._keys:
+        elif is_there and not is_used:
             config.pre_grad_custom_pass = self._before
 
     def __reduce__(self) -> str:
@@ -112,13 +119,16 @@ class Substitution(CustomGraphPass):
         """What Inductor's cache tells graphs of other casts, and of none, by."""
         before = self._before.uuid() if isinstance(self._before, CustomGraphPass) else None
         keys: list[Json] = [[name, list(words)] for name, words in sorted(self._keys)]
-        return codec.sha256(codec.dumps([str(before), keys]))
+        names: list[Json] = [*self._regions.names()]
+        return codec.sha256(codec.dumps([__version__, str(before), keys, names]))
 
     def __call__(self, graph: Graph) -> None:
         """Replace every node that is one call of a served key."""
         if self._before is not None:
             self._before(graph)
         with self._lock:
+            if self._regions:
+                self._regions.replace(graph)
             for node in list(graph.nodes):
                 self._visit(graph, node)
 
@@ -127,7 +137,7 @@ class Substitution(CustomGraphPass):
         if node.op not in ("call_function", "call_method") or not results:
             return
         first = results[0]
-        if not isinstance(first, FakeTensor) or _writes(node):
+        if not isinstance(first, FakeTensor) or writes(node):
             return
         try:
             if not self._outputs[_shown(_spec(first))]:
@@ -161,20 +171,6 @@ class _Seen:
     kwargs: dict[str, Any]
 
 
-class _Observer(TorchDispatchMode):
-    """Sees the operators of one node as a capture does: above decomposition, below autograd."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[tuple[Any, Sequence[Any], Mapping[str, Any]]] = []
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
-    ) -> Any:
-        self.calls.append((func, args, kwargs or {}))
-        return func(*args, **(kwargs or {}))
-
-
 def _observed(node: Node, fake: FakeTensorMode) -> _Seen | None:
     """The call of a node that is exactly one operator on its own arguments, else None.
 
@@ -194,10 +190,10 @@ def _observed(node: Node, fake: FakeTensorMode) -> _Seen | None:
         return None
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return None
-    calls = _calls(node, args, kwargs, fake)
+    calls = tried(node, args, kwargs, fake)[1].calls
     if len(calls) != 1:
         return None
-    op, given, named = calls[0]
+    op, given, named, _ = calls[0]
     if any(
         isinstance(v, torch.SymInt | torch.SymFloat) for v in pytree.tree_leaves((given, named))
     ):
@@ -216,18 +212,6 @@ def _observed(node: Node, fake: FakeTensorMode) -> _Seen | None:
         args=pytree.tree_map(back, tuple(given)),
         kwargs=pytree.tree_map(back, dict(named)),
     )
-
-
-def _calls(
-    node: Node, args: Any, kwargs: Any, fake: FakeTensorMode
-) -> list[tuple[Any, Sequence[Any], Mapping[str, Any]]]:
-    observer = _Observer()
-    with fake, torch.no_grad(), below_autograd(), observer:
-        if node.op == "call_method":
-            getattr(args[0], str(node.target))(*args[1:], **kwargs)
-        elif callable(node.target):
-            node.target(*args, **kwargs)
-    return observer.calls
 
 
 def _words(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, ...]:
@@ -264,11 +248,3 @@ def _hint(size: int | torch.SymInt) -> int:
 
 def _shown(spec: TensorSpec) -> tuple[str, tuple[int, ...], str]:
     return spec.dtype, spec.shape, spec.device
-
-
-def _writes(node: Node) -> bool:
-    """Whether the node may write to an argument, which must not be tried out."""
-    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
-    module = getattr(node.target, "__module__", "")
-    in_place = name.endswith("_") or (module == "_operator" and name.startswith("i"))
-    return in_place or "out" in node.kwargs or bool(node.kwargs.get("inplace"))

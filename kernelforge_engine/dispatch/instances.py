@@ -33,7 +33,9 @@ CHANGES, REST = 8, 64  # an instance that keeps changing is looked at once in so
 LOOK = 64  # calls that are far from all that is served, after which an instance is looked at again
 
 # Words of Counters beside the REASONS of the shim.
-HOOKS, CHANGING, FIRST, PROGRAM = OWN = "hooks", "changing", "first_call", "program"
+HOOKS, CHANGING, FIRST, PROGRAM, COMPILED = OWN = (
+    "hooks", "changing", "first_call", "program", "compiled",
+)  # fmt: skip
 
 
 class Served(Serving, Protocol):
@@ -117,10 +119,10 @@ class Instance:
             return self._missed(HOOKS)
         tensors += known.tensors
         if not torch._C._is_torch_function_mode_enabled():
-            outputs, outcome = _serve(tensors, site.number)
+            outputs, outcome = served_at(tensors, site.number)
         elif _only_devices(tensors[0]):
             with torch._C.DisableTorchFunction():
-                outputs, outcome = _serve(tensors, site.number)
+                outputs, outcome = served_at(tensors, site.number)
         else:
             return self._missed("key_set")
         if outcome >= 0:
@@ -279,6 +281,7 @@ def _only_devices(tensor: Tensor) -> bool:
     return all(isinstance(m, DeviceContext) and m.device.type == tensor.device.type for m in modes)
 
 
-def _serve(tensors: list[Tensor], site: int) -> tuple[list[Tensor], int]:
+def served_at(tensors: list[Tensor], site: int) -> tuple[list[Tensor], int]:
+    """The outputs of a kernel at a site and how to return them, or none and a reason below zero."""
     answer: tuple[list[Tensor], int] = torch.ops.kernelforge.serve.default._op(tensors, site)
     return answer

@@ -113,20 +113,20 @@ class Kernel:
         self.call, self.region = call, region
         self.name = call.operator.partition("::")[2]
         self.scope = scope or Scope()
-        self.targets: set[object] = set()  # what it may stand in for
+        self.targets: set[Any] = set()  # what it may stand in for
         self.enabled = False
         values = call.arguments[:-1]  # the last one is its program
         self.names = tuple(a.name for a in values)
         self.facts: Facts = facts_of([a.value for a in values])
         self.words = tensor_words((a.value for a in values), call.inputs)
-        self._shim, self._resolved, self.code = shim, resolved, code
+        self.shim, self._resolved, self.code = shim, resolved, code
         self._switch = shim.switch()
         self._variants: list[int] = []
 
     def turn(self, *, on: bool) -> None:
         """Serve calls, or no more."""
         self.enabled = on
-        self._shim.turn(self._switch, on=on)
+        self.shim.turn(self._switch, on=on)
 
     def seated(self, site: int, form: int) -> int:
         """A new variant of this kernel at a site.
@@ -135,11 +135,11 @@ class Kernel:
             NotInstalled: a function is missing or refused.
         """
         call = replace(self.call, words=self.words)
-        variant = self._shim.seat(site, self._switch, form, call, self._resolved, self.code)
+        variant = self.shim.seat(site, self._switch, form, call, self._resolved, self.code)
         self._variants.append(variant)
         return variant
 
     @property
     def hits(self) -> int:
         """Calls it has served, wherever it was seated."""
-        return sum(map(self._shim.variant_hits, self._variants))
+        return sum(map(self.shim.variant_hits, self._variants))

@@ -10,7 +10,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar, overload
 
@@ -19,11 +19,15 @@ import torch
 from kernelforge_engine.calls import Call
 from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.manifest import CastFile, Entry, read
+from kernelforge_engine.cast.options import CudaGraph
 from kernelforge_engine.dispatch import shim as shim_module
+from kernelforge_engine.dispatch.calling import Replays, asked_for
 from kernelforge_engine.dispatch.compiling import compiling
 from kernelforge_engine.dispatch.kernels import Kernel, Scope
 from kernelforge_engine.dispatch.loading import Inactive, Loader
+from kernelforge_engine.dispatch.replaying import Graphs
 from kernelforge_engine.dispatch.shim import Handle, Shim
+from kernelforge_engine.dispatch.state import kernels_changed
 from kernelforge_engine.dispatch.swapping import regions
 from kernelforge_engine.errors import BadOption, NotInstalled
 
@@ -58,8 +62,10 @@ class Counters:
     autocast around a composite operator or a region), `unsupported_argument`, `device` (not loaded
     there). Regions have more: `first_call` (recorded, to see that it does what the kernel was
     judged on), `program` (it does something else), `hooks` (of modules inside), `changing` (its
-    attributes change from call to call). Casts that are enabled together and share an operator or a
-    region share its fallbacks.
+    attributes change from call to call), `compiled` (counts graphs: one that was compiled holds it
+    and wants gradients, has sizes that vary, or runs something else than what was judged). Casts
+    that are enabled together and share an operator or a region share its fallbacks. `graphs` tells
+    of models that are replayed as CUDA graphs.
     """
 
     enabled: bool
@@ -68,6 +74,7 @@ class Counters:
     torch_running: str
     served: tuple[Served, ...]
     fallbacks: dict[str, dict[str, int]]
+    graphs: Graphs = field(default_factory=Graphs)
 
     @property
     def hits(self) -> int:
@@ -95,6 +102,8 @@ class Cast:
         self._compared: dict[Key, tuple[int, float]] = {}
         self._before: Counter[tuple[str, str]] = Counter()
         self._compiled: list[Call] = []
+        self._compiled_regions: list[Kernel] = []
+        self._replays = Replays()
         self._enabled = False
         if not _switched_off():
             self._prepare()
@@ -103,17 +112,28 @@ class Cast:
     def enable(self, *, without: Collection[str] = (), shadow: float = 0.0) -> None: ...
     @overload
     def enable(
-        self, model: Model, *, without: Collection[str] = (), shadow: float = 0.0
+        self,
+        model: Model,
+        *,
+        without: Collection[str] = (),
+        shadow: float = 0.0,
+        cuda_graph: bool | CudaGraph = False,
     ) -> Model: ...
     def enable(
-        self, model: Model | None = None, *, without: Collection[str] = (), shadow: float = 0.0
+        self,
+        model: Model | None = None,
+        *,
+        without: Collection[str] = (),
+        shadow: float = 0.0,
+        cuda_graph: bool | CudaGraph = False,
     ) -> Model | None:
         """Serve calls from now on; `model` is returned as it is.
 
         Operators are served in the whole process. Regions are served in the modules that `model`
         has now or, without a model or where it is no torch.nn.Module, in every module whose class
         has the name of one; enabling it again with another model adds that one's. Functions that
-        are regions are replaced in every Python module that holds them.
+        are regions are replaced in every Python module that holds them. In what torch.compile makes
+        meanwhile a region is known by its program, whichever model it is of.
 
         Does nothing under KERNELFORGE_DISABLE=1. On CUDA, call it after the model was moved to its
         devices and outside of graph captures. Kernels of the nodes `without` stay out until the
@@ -123,23 +143,36 @@ class Cast:
         compared; counters() shows what was found. Calls in place and those recorded into a CUDA
         graph are left out, and so are regions.
 
+        With `cuda_graph` the calls of `model` are replayed. The first one with a signature runs
+        watched, without kernels, and is recorded into a CUDA graph with them; later ones copy their
+        tensors in, replay it, and return copies of what comes out, which no later call overwrites.
+        A replay repeats the work of the device only: what the forward does in Python is not done
+        again, and tensors that are neither arguments nor the model's are read where they were. A
+        call that cannot be replayed, on the CPU above all, runs as before, and counters().graphs
+        says how many did and why. CudaGraph(...) instead of True says more.
+
         Raises:
-            BadOption: `shadow` is no share.
+            BadOption: `shadow` is no share, or `cuda_graph` cannot be had: without a
+                torch.nn.Module, with a limit below 1, or for a model that is replayed already.
             NoCompiler, NotWritten, ShimUnusable, ChildDied, ChildTimedOut
         """
-        every = _every(shadow)
+        every, replayed = _every(shadow), asked_for(model, cuda_graph)
         with self._lock:
             if not _switched_off():
                 shim = self._prepare()
+                if replayed is not None:
+                    self._replays.add(*replayed)
                 shim.shadow(self, every)
                 if not self._enabled:
                     self._before = self._missed(shim)
                     for entry in self.file.entries:
                         self._install(shim, entry, entry.node_id in without)
                     self._compiled = [e.call for e in self.file.entries if e.key in self._handles]
-                    compiling.add(self._compiled)
+                    self._compiled_regions = list(self._regions.values())
+                    compiling.add(self._compiled, self._compiled_regions)
                     self._enabled = True
                 self._enable_regions(shim, model)
+                kernels_changed()
         return model
 
     def disable(self) -> None:
@@ -153,10 +186,12 @@ class Cast:
                     self._shim.remove(handle)
                 self._handles.clear()
                 self._shim.shadow(self, 0)
-                compiling.remove(self._compiled)
+                compiling.remove(self._compiled, self._compiled_regions)
                 regions(self._shim).disable(list(self._regions.values()))
                 self._regions.clear()
+                self._replays.close()
                 self._enabled = False
+                kernels_changed()
 
     def __enter__(self) -> "Cast":
         self.enable()
@@ -178,6 +213,7 @@ class Cast:
                 torch_running=torch.__version__,
                 served=tuple(map(self._served, self.file.entries)),
                 fallbacks=fallbacks,
+                graphs=self._replays.counted(),
             )
 
     def __repr__(self) -> str:

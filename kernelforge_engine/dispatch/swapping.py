@@ -38,6 +38,7 @@ class Regions:
         self._targets: dict[Any, Target] = {}  # those with kernels, and what they stand in for
         self._enabled: list[Kernel] = []
         self._ledgers: WeakKeyDictionary[Any, WeakKeyDictionary[Any, Ledger]] = WeakKeyDictionary()
+        self._compiled: dict[str, Ledger] = {}
         self._kept: list[Ledger] = []  # of classes that are gone too: what was counted stays
 
     def enable(self, kernels: Sequence[Kernel], model: object) -> list[Kernel]:
@@ -89,6 +90,14 @@ class Regions:
                     reasons = found.setdefault(ledger.name, {})
                     reasons[reason] = reasons.get(reason, 0) + count
         return found
+
+    def compiled(self, operator: str) -> Ledger:
+        """Where the calls of a region inside compiled code are counted."""
+        with self._lock:
+            if operator not in self._compiled:
+                self._compiled[operator] = Ledger(self._shim, operator)
+                self._kept.append(self._compiled[operator])
+            return self._compiled[operator]
 
     def _of(self, target: Target) -> list[Kernel]:
         return [kernel for kernel in self._enabled if target in kernel.targets]

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from kernelforge_engine.dispatch.graph import mend
+
 BATCHES = 5
 BATCH_US = 1000.0
 MOST_CALLS = 100
@@ -105,7 +107,7 @@ def _captured(call: Run, calls: int) -> tuple[torch.cuda.CUDAGraph | None, bool]
             finally:
                 graph.capture_end()
     except RuntimeError:
-        _mend()
+        mend()
         return None, False
     torch.cuda.current_stream().wait_stream(stream)
     return graph, any(EMPTY in str(warning.message) for warning in said)
@@ -124,19 +126,6 @@ def _waits(call: Run) -> bool:
     finally:
         torch.cuda.set_sync_debug_mode(before)
     return False
-
-
-def _mend() -> None:
-    """After a broken capture the random generators believe that it goes on; one that succeeds tells
-    them otherwise."""
-    torch.cuda.synchronize()
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        graph = torch.cuda.CUDAGraph()
-        graph.capture_begin(capture_error_mode="thread_local")
-        torch.empty(1, device="cuda").zero_()
-        graph.capture_end()
-    torch.cuda.synchronize()
 
 
 def _batch_us(call: Run, calls: int, device: torch.device) -> float:

@@ -9,8 +9,8 @@ from torch.utils import _pytree as pytree
 
 from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch.guard import arguments_of
+from kernelforge_engine.dispatch.program import Program
 from kernelforge_engine.worker.below import below_autograd
-from kernelforge_engine.worker.program import Program
 
 
 def bound(call: Call, tensors: Sequence[Tensor]) -> Callable[[], list[Tensor]]:

@@ -14,10 +14,10 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import _disable_current_modes
 
 from kernelforge_engine.dispatch.encode import spec_of
+from kernelforge_engine.dispatch.program import Program
 from kernelforge_engine.worker.below import below_autograd
 from kernelforge_engine.worker.clock import device_us
 from kernelforge_engine.worker.eligibility import shape_from_data
-from kernelforge_engine.worker.program import Program
 from kernelforge_engine.worker.roofline import count_flops
 from kernelforge_engine.worker.tensors import bytes_of, copied
 

@@ -22,11 +22,11 @@ from torch import Tensor
 from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch.guard import Unguardable, schema_values, words
 from kernelforge_engine.dispatch.instance import all_values
+from kernelforge_engine.dispatch.program import Program
 from kernelforge_engine.dispatch.recording import Recording, TooLong, flattened
 from kernelforge_engine.dispatch.regions import describe_region, entered
 from kernelforge_engine.worker.eligibility import tensors_in, unjudged
 from kernelforge_engine.worker.glance import glance
-from kernelforge_engine.worker.program import Program
 from kernelforge_engine.worker.region_proof import prove, unobserved
 from kernelforge_engine.worker.region_report import (
     ONE_OPERATOR,

@@ -11,6 +11,7 @@ from kernelforge_server.cli.doctor import doctor
 from kernelforge_server.cli.evaluate import evaluate
 from kernelforge_server.cli.explain import explain
 from kernelforge_server.cli.export import export
+from kernelforge_server.cli.install import install
 from kernelforge_server.cli.mcp import mcp
 from kernelforge_server.cli.measure import measure
 from kernelforge_server.cli.optimize import optimize
@@ -29,7 +30,8 @@ app = typer.Typer(
 )
 
 for command in (
-    demo, capture, cards, optimize, evaluate, explain, tree, export, measure, mcp, serve, doctor,
+    demo, capture, cards, optimize, evaluate, explain, tree, export, measure, mcp, serve, install,
+    doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
 app.add_typer(captures, name="captures")

@@ -209,6 +209,38 @@ def test_many_variants_of_one_operator(shim):
     assert {shim.hits(h) for h in handles.values()} == {1}
 
 
+def test_variants_that_share_their_first_tensor_are_told_apart(shim):
+    x = rand(4, 8)
+    handles = {n: install(shim, aten.add.Tensor, x, float(n)) for n in range(50)}
+    with torch.no_grad():
+        for n in handles:
+            assert (x + float(n)).shape == x.shape
+        missed = [x + 50.0, x + 0, x + rand(8)]
+    assert torch.equal(missed[0], x.add(50.0))
+    assert {shim.hits(h) for h in handles.values()} == {1}
+
+
+def test_what_stands_before_the_first_tensor_does_not_hide_it(shim):
+    """A miss is told by the first tensor alone where no variant has one like it."""
+    library = torch.library.Library("kernelforge_late", "DEF")
+    before = "str s, Tensor? none, int[] sizes, float? f, bool b"
+    library.define(f"late({before}, Tensor[] list, Tensor y) -> Tensor")
+    library.impl("late", lambda *args: args[5][0] + args[6], "CPU")
+    op = torch.ops.kernelforge_late.late.default
+    for text in ("", "8 bytes!", "a text of more than sixteen bytes"):
+        for sizes, number in (([], None), ([1, 2, 3], 0.5)):
+            call = [text, None, sizes, number, True, [rand(2, 3), rand(4)[:3]], rand(3)]
+            handle = install(shim, op, *call)
+            op(*call)
+            assert shim.hits(handle) == 1
+            other = [*call[:5], [rand(3, 3), call[5][1]], call[6]]
+            assert torch.equal(op(*other), other[5][0] + other[6])
+            assert op(*call[:6], rand(1)).shape == (2, 3)
+            assert shim.hits(handle) == 1
+    shim.remove_all()
+    library._destroy()
+
+
 def test_custom_operator_hits(shim):
     library = torch.library.Library("kernelforge_test", "DEF")
     library.define("twice(Tensor x, float by=2.0) -> Tensor")

@@ -24,6 +24,12 @@ enum class Reason { kKeySet, kUnsupportedArgument, kGuard, kAutograd, kOverlap, 
 // a reader may hold is ever freed: a table that was outgrown is kept, and so is a removed variant.
 class Table {
  public:
+  // Whether some variant may have a first tensor like that of a call; cheaper to say no than find().
+  bool may_hold(const Words& call) const {
+    const auto bit = head_bit(hash_words(call.data(), call.head()));
+    return heads_[bit / 64].load(std::memory_order_relaxed) >> bit % 64 & 1;
+  }
+
   const Variant* find(const Words& call) const {
     const auto* slots = slots_.load(std::memory_order_acquire);
     if (!slots) return nullptr;
@@ -41,10 +47,16 @@ class Table {
   void insert(Variant* variant) {
     auto* slots = slots_.load(std::memory_order_relaxed);
     if (!slots || 2 * (used_ + 1) > slots->mask + 1) slots = grow(slots);
+    const auto* words = variant->key.data();
+    const auto bit = head_bit(hash_words(words, head_of(words, variant->key.size())));
+    heads_[bit / 64].fetch_or(1ull << bit % 64, std::memory_order_release);
     place(*slots, variant);
   }
 
  private:
+  static constexpr size_t kHeadBits = 4096;
+  static size_t head_bit(uint64_t hash) { return hash % kHeadBits; }
+
   struct Slots {
     explicit Slots(size_t size) : mask(size - 1), heads(new std::atomic<Variant*>[size]()) {}
     const size_t mask;
@@ -78,6 +90,7 @@ class Table {
     slots.heads[i].store(variant, std::memory_order_release);
   }
 
+  std::array<std::atomic<uint64_t>, kHeadBits / 64> heads_{};  // a bit stays when a variant goes
   std::atomic<Slots*> slots_{nullptr};
   std::vector<std::unique_ptr<Slots>> kept_;
   size_t used_ = 0;
@@ -226,8 +239,12 @@ class Hook {
     if (!plain_keys(keys)) return Reason::kKeySet;
     // Autocast reaches the operators inside a composite one; a kernel in its place would not.
     if (decomposes_ && !c10::impl::tls_is_dispatch_key_excluded(autocast_)) return Reason::kKeySet;
+    bool held = false;
     for (const auto& value : torch::jit::last(stack, arguments_)) {
       if (!words.add(value)) return Reason::kUnsupportedArgument;
+      if (held || !words.head()) continue;
+      if (!table_.may_hold(words)) return Reason::kGuard;
+      held = true;
     }
     variant = table_.find(words);
     if (!variant) return Reason::kGuard;

@@ -26,13 +26,35 @@ inline bool plain_keys(c10::DispatchKeySet keys) {
   return (keys.raw_repr() & ~plain) == 0;
 }
 
-inline uint64_t hash_words(const uint64_t* words, size_t count) {
-  uint64_t hash = 0x9E3779B97F4A7C15ull ^ count;
+constexpr uint64_t kHashSeed = 0x9E3779B97F4A7C15ull;
+
+// A hash goes on where one of the words before ended.
+inline uint64_t hash_words(const uint64_t* words, size_t count, uint64_t hash = kHashSeed) {
   for (size_t i = 0; i < count; ++i) {
     hash = (hash ^ words[i]) * 0xff51afd7ed558ccdull;
     hash ^= hash >> 32;
   }
   return hash;
+}
+
+// How many words of a key there are up to the end of its first tensor, or none.
+inline size_t head_of(const uint64_t* words, size_t count) {
+  for (size_t i = 0; i < count;) {
+    switch (words[i] & 0xff) {
+      case kTensor:
+        return std::min(count, i + 1 + 2 * (words[i] >> 16 & 0xff));
+      case kString:
+        i += 1 + ((words[i] >> 8) + 7) / 8;
+        break;
+      case kNone:
+      case kList:
+        i += 1;
+        break;
+      default:
+        i += 2;
+    }
+  }
+  return 0;
 }
 
 class Words {
@@ -64,6 +86,9 @@ class Words {
   size_t size() const { return size_; }
   const at::Tensor& tensor(size_t i) const { return *tensors_[i]; }
   size_t tensors() const { return count_; }
+
+  // How many words there are up to the end of the first tensor, or none.
+  size_t head() const { return head_; }
 
   // The accelerator all tensors lie on, or nullptr when every one is in host memory.
   const c10::TensorImpl* placed() const { return placed_; }
@@ -120,6 +145,7 @@ class Words {
     for (size_t i = 0; i < sizes.size(); ++i) {
       fits = fits && pair(static_cast<uint64_t>(sizes[i]), static_cast<uint64_t>(strides[i]));
     }
+    if (!count_) head_ = size_;
     tensors_[count_++] = &tensor;
     return fits;
   }
@@ -148,7 +174,7 @@ class Words {
 
   uint64_t words_[kMaxWords];
   const at::Tensor* tensors_[kMaxTensors];
-  size_t size_ = 0, count_ = 0;
+  size_t size_ = 0, count_ = 0, head_ = 0;
   const c10::TensorImpl* placed_ = nullptr;
 };
 

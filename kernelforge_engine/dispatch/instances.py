@@ -117,10 +117,10 @@ class Instance:
             return self._missed(HOOKS)
         tensors += known.tensors
         if not torch._C._is_torch_function_mode_enabled():
-            outputs, outcome = _serve(tensors, site.number)
+            outputs, outcome = self._served.shim.serve(tensors, site.number)
         elif _only_devices(tensors[0]):
             with torch._C.DisableTorchFunction():
-                outputs, outcome = _serve(tensors, site.number)
+                outputs, outcome = self._served.shim.serve(tensors, site.number)
         else:
             return self._missed("key_set")
         if outcome >= 0:
@@ -277,8 +277,3 @@ def _only_devices(tensor: Tensor) -> bool:
     """Whether nothing is in force but where new tensors are made, and that is where this one is."""
     modes = _get_current_function_mode_stack()
     return all(isinstance(m, DeviceContext) and m.device.type == tensor.device.type for m in modes)
-
-
-def _serve(tensors: list[Tensor], site: int) -> tuple[list[Tensor], int]:
-    answer: tuple[list[Tensor], int] = torch.ops.kernelforge.serve.default._op(tensors, site)
-    return answer

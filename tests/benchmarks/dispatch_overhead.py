@@ -1,10 +1,11 @@
 """What the dispatch of a cast costs the host, side by side in one process, as JSON lines.
 
 For each operator: microseconds per call by eager, on a hit and on a miss of the shim with 1 and
-with 200 variants, and by what else could be written in Python. Eager and each way take turns;
-ratios and differences are medians over the rounds. Then whole models in which every operator that
-computes has variants and every call misses, against the same models without. On a machine with a
-GPU the same on its tensors, where a hit launches one kernel.
+with 200 variants, by the shim in Python that serves where there is no compiler, and by what else
+could be written in Python. Eager and each way take turns; ratios and differences are medians over
+the rounds. Then whole models in which every operator that computes has variants and every call
+misses, against the same models without. On a machine with a GPU the same on its tensors, where a
+hit launches one kernel.
 """
 
 import json
@@ -67,7 +68,7 @@ def cases(device: str) -> dict[str, Case]:
     }
 
 
-def ways(case: Case, plans: Plans, device: str) -> dict[str, Way]:
+def ways(case: Case, plans: Plans, slow: Plans, device: str) -> dict[str, Way]:
     """Each way to call an operator: what has to be entered, and the call."""
     x, other = case.arguments(4), case.arguments(5)
     hit, miss = partial(case.function, *x), partial(case.function, *other)
@@ -76,11 +77,14 @@ def ways(case: Case, plans: Plans, device: str) -> dict[str, Way]:
     mode = partial(dispatch_mode, case.op, x, output)
     override = partial(library_override, case.op, x, output, device)
     patched = monkeypatch(case.function, x)
+    in_python = partial(slow.added, [call])
     return {
         "hit_of_1": (partial(plans.added, [call]), hit),
         "miss_of_1": (partial(plans.added, [call]), miss),
         f"hit_of_{VARIANTS}": (partial(plans.added, many), hit),
         f"miss_of_{VARIANTS}": (partial(plans.added, many), miss),
+        "without_compiler_hit": (in_python, hit),
+        "without_compiler_miss": (in_python, miss),
         "dispatch_mode_hit": (mode, hit),
         "dispatch_mode_miss": (mode, miss),
         "library_hit": (override, hit),
@@ -104,11 +108,11 @@ def host_us(call: Work) -> float:
     return median(taken) / 1000 / CALLS
 
 
-def operator_lines(plans: Plans, device: str) -> Iterator[dict[str, object]]:
+def operator_lines(plans: Plans, slow: Plans, device: str) -> Iterator[dict[str, object]]:
     for name, case in cases(device).items():
         eager = partial(case.function, *case.arguments(5))
         pairs: dict[str, list[tuple[float, float]]] = {}
-        known = ways(case, plans, device)
+        known = ways(case, plans, slow, device)
         for _ in range(ROUNDS):
             for way, (entered, call) in known.items():
                 with entered():
@@ -172,9 +176,9 @@ def main() -> None:
     torch.set_num_threads(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with torch.no_grad():
-        plans = Plans(shim.load(CACHE))
-        for lines in (operator_lines, model_lines):
-            for line in lines(plans, device):
+        plans, slow = Plans(shim.load(CACHE)), Plans(shim.interpreted())
+        for lines in (operator_lines(plans, slow, device), model_lines(plans, device)):
+            for line in lines:
                 print(json.dumps(line), flush=True)
 
 

@@ -12,7 +12,7 @@ from torch._C import _dispatch_has_kernel_for_dispatch_key as has_kernel
 from torch._C import _dispatch_tls_is_dispatch_key_excluded as is_excluded
 from torch.utils import _pytree as pytree
 
-from kernelforge_engine.dispatch.encode import parameters, schema, schema_values
+from kernelforge_engine.dispatch.encode import calls_others, parameters, schema, schema_values
 from kernelforge_engine.dispatch.python_calls import Table, Variant, Words, plain_keys, records
 from kernelforge_engine.dispatch.python_hits import Failed, Hit, difference
 from kernelforge_engine.errors import NotLaunched
@@ -97,7 +97,7 @@ class Hook(Counted):
         ]
         key, self._autocast = ("CUDA" if cuda else "CPU"), AUTOCAST[cuda]
         implicit = has_kernel(self.name, "CompositeImplicitAutograd")
-        self._decomposes = implicit or has_kernel(self.name, "CompositeExplicitAutograd")
+        self._decomposes = calls_others(self.name)
         self._counts_writes = not has_kernel(self.name, "ADInplaceOrView")
         both = implicit and not has_kernel(self.name, key)
         keys = [f"Autograd{key}", key] if both else [key]

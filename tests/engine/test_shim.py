@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812  the name torch code uses
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelforge_engine.dispatch import shim as shim_module
 from kernelforge_engine.dispatch.guard import Unguardable, describe
@@ -198,6 +199,32 @@ def test_switching_while_other_threads_call(shim):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_autocast_inside_an_operator_with_a_kernel_of_its_own_goes_to_eager(shim):
+    """The fast path of a transformer layer is one operator, whose products autocast casts."""
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    x, seen = rand(2, 3, 8), []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+            out = op(*args, **(kwargs or {}))
+            if op is aten._transformer_encoder_layer_fwd.default:
+                seen.append(describe(op, args, kwargs or {}, out))
+            return out
+
+    with torch.no_grad():
+        with Mode():
+            layer(x)
+        handle = shim.add(seen[0], EMPTY)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert layer(x).dtype == torch.bfloat16
+            assert shim.hits(handle) == 0
+            with pytest.raises(Unguardable, match="autocast"), Mode():
+                layer(x)
+        before = shim.hits(handle)
+        layer(x)
+    assert shim.hits(handle) == before + 1
 
 
 def test_many_variants_of_one_operator(shim):

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan.h"
@@ -180,7 +181,8 @@ class Hook {
     const auto autograd = cuda ? DispatchKey::AutogradCUDA : DispatchKey::AutogradCPU;
     autocast_ = cuda ? DispatchKey::AutocastCUDA : DispatchKey::AutocastCPU;
     const bool implicit = op_.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd);
-    decomposes_ = implicit || op_.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
+    decomposes_ = implicit || calls_others(name) ||
+                  op_.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
     counts_writes_ = !op_.hasKernelForDispatchKey(DispatchKey::ADInplaceOrView);
     const bool both = implicit && !op_.hasKernelForDispatchKey(key);
     previous_.emplace(op_.getComputedKernelForDispatchKey(key));
@@ -231,6 +233,14 @@ class Hook {
         torch::Library::IMPL, std::string(*name.getNamespace()), std::nullopt, __FILE__, __LINE__);
     library->impl(local.c_str(), torch::dispatch(key, std::move(kernel)));
     return library;
+  }
+
+  // Operators with kernels of their own that call others which autocast changes, as a composite one
+  // does; they are the same in dispatch/encode.py.
+  static bool calls_others(std::string_view name) {
+    return name == "aten::_transformer_encoder_layer_fwd" ||
+           name == "aten::_native_multi_head_attention" ||
+           name == "aten::_triton_multi_head_attention";
   }
 
   // kCount is a hit.

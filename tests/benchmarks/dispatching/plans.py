@@ -25,6 +25,7 @@ args = ["out0"]
 */
 extern "C" __global__ void touch(float* y) {}
 """
+SOURCE = parse_source(TOUCH, "cuda")
 
 
 class Plans:
@@ -46,7 +47,7 @@ class Plans:
     def _of(self, call: Call) -> tuple[ResolvedPlan, LoadedCode | None]:
         if call.backend == "cpu" or call.mutated:
             return ResolvedPlan(buffers=tuple(buffer_sizes(call)), launches=()), None
-        return resolve(parse_source(TOUCH, "cuda").plan, call), self._code
+        return resolve(SOURCE.plan, call), self._code
 
 
 def _touching(shim: Shim) -> LoadedCode:

@@ -1,6 +1,7 @@
 """The shim between torch and everything else that hooks into it: layouts, autograd, transforms,
 tracing, threads, and the reasons why a call goes to eager."""
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import torch
 from torch.nn import functional as F  # noqa: N812  the name torch code uses
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernelforge_engine.dispatch import build
 from kernelforge_engine.dispatch import shim as shim_module
 from kernelforge_engine.dispatch.guard import Unguardable, describe
 from kernelforge_engine.plans import ResolvedPlan
@@ -38,6 +40,22 @@ def call_of(op, *args, **kwargs):
 def install(shim, op, *args, **kwargs):
     """A variant that allocates its outputs and does nothing: what hits is not computed."""
     return shim.add(call_of(op, *args, **kwargs), EMPTY)
+
+
+def test_a_torch_whose_headers_do_not_fit_is_hooked_through_boxed_calls(tmp_path, monkeypatch):
+    native = tmp_path / "native"
+    shutil.copytree(build.NATIVE, native)
+    text = (native / "typed.h").read_text()
+    (native / "typed.h").write_text(text.replace("kernel_>", "another_>"))
+    monkeypatch.setattr(build, "NATIVE", native)
+    shim = shim_module.compiled(build.library(tmp_path))
+    x, w = rand(4, 8), rand(3, 8)
+    handle = install(shim, aten.linear.default, x, w)
+    with torch.no_grad():
+        F.linear(x, w)
+        assert F.linear(rand(5, 8), w).shape == (5, 3)
+    assert shim.hits(handle) == 1
+    shim.remove_all()
 
 
 def test_layout_belongs_to_the_variant(shim):

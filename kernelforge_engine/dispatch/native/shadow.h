@@ -28,6 +28,9 @@ class Shadow {
     return every && hits_.fetch_add(1, std::memory_order_relaxed) % every == 0;
   }
 
+  // Whether any hits are compared.
+  bool on() const { return every_.load(std::memory_order_relaxed) || comparing_.load(); }
+
   // Whether this thread is comparing: what runs then is eager's own. Nearly always no thread is,
   // which is cheaper to see than something of a thread's own.
   static bool comparing() {

@@ -4,11 +4,16 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/Scalar.h>
+#include <c10/core/SymInt.h>
+#include <c10/util/OptionalArrayRef.h>
 #include <c10/core/DispatchKeySet.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string_view>
 
 namespace kernelforge {
 
@@ -73,6 +78,35 @@ class Words {
     return false;
   }
 
+  // The same for an argument as C++ hands it over; what is boxed has the same words.
+  bool typed(const at::Tensor& tensor) { return add(tensor); }
+  bool typed(int64_t number) { return pair(kInt, static_cast<uint64_t>(number)); }
+  bool typed(double number) { return real(number); }
+  bool typed(bool flag) { return pair(kBool, flag ? 1 : 0); }
+  bool typed(c10::string_view string) { return text({string.data(), string.size()}); }
+  bool typed(at::ScalarType type) { return typed(static_cast<int64_t>(type)); }
+  bool typed(const c10::SymInt& number) {
+    const auto known = number.maybe_as_int();
+    return known && typed(*known);
+  }
+  bool typed(const at::Scalar& number) {
+    if (number.isSymbolic()) return false;
+    if (number.isBoolean()) return typed(number.toBool());
+    if (number.isFloatingPoint()) return typed(number.toDouble());
+    return number.type() == at::ScalarType::Long && typed(number.toLong());
+  }
+  template <class T>
+  bool typed(c10::ArrayRef<T> items) {
+    bool fits = put(kList | static_cast<uint64_t>(items.size()) << 8);
+    for (const auto& item : items) fits = fits && typed(item);
+    return fits;
+  }
+  template <class T>
+  bool typed(const std::optional<T>& value) {
+    return value ? typed(*value) : put(kNone);
+  }
+  bool typed(const at::OptionalIntArrayRef& value) { return value ? typed(*value) : put(kNone); }
+
   // Adds a tensor that a region was given or owns; one that comes once more is said by its number.
   bool add_of_region(const at::Tensor& tensor) {
     if (!tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number()) return false;
@@ -107,7 +141,7 @@ class Words {
     return pair(kFloat, bits);
   }
 
-  bool text(const std::string& string) {
+  bool text(std::string_view string) {
     if (!put(kString | static_cast<uint64_t>(string.size()) << 8)) return false;
     for (size_t i = 0; i < string.size(); i += 8) {
       uint64_t word = 0;

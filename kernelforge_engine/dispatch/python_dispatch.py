@@ -27,7 +27,7 @@ from kernelforge_engine.dispatch.python_calls import (
     records,
 )
 from kernelforge_engine.dispatch.python_hits import HOST, HostFunction, devices
-from kernelforge_engine.dispatch.python_hooks import AUTOCAST, Counted, Hook, Shadow
+from kernelforge_engine.dispatch.python_hooks import AUTOCAST, Counted, Hook, Shadow, marks
 from kernelforge_engine.errors import NoDevice
 from kernelforge_engine.plans import ResolvedLaunch
 from kernelforge_engine.runner.driver import CudaError
@@ -109,6 +109,7 @@ class Interpreted:
         self._kept: dict[int, Any] = {}
         self._numbers = itertools.count(1)
         self._sites: list[Site] = []
+        marks()
 
     def serve(self, tensors: Sequence[Tensor], site: int) -> tuple[list[Tensor], int]:
         """What kernelforge::serve of the native shim does."""

@@ -137,7 +137,7 @@ class Hit:
         self._cuda = cuda.index if cuda is not None else None
         place = cuda if cuda is not None else torch.device("cpu")
         # A mode that chooses where tensors are made must not choose here.
-        with _unseen():
+        with unseen():
             self.outputs = [
                 tensors[o.alias]
                 if o.alias >= 0
@@ -222,7 +222,7 @@ class Hit:
         return values, (c_void_p * count)(*(base + 8 * i for i in range(count)))
 
 
-def _unseen() -> Any:
+def unseen() -> Any:
     """Function modes of the user's out of the way, which is not free."""
     if torch._C._is_torch_function_mode_enabled():
         return torch._C.DisableTorchFunction()

@@ -3,6 +3,7 @@
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import torch
@@ -14,7 +15,7 @@ from torch.utils import _pytree as pytree
 
 from kernelforge_engine.dispatch.encode import calls_others, parameters, schema, schema_values
 from kernelforge_engine.dispatch.python_calls import Table, Variant, Words, plain_keys, records
-from kernelforge_engine.dispatch.python_hits import Failed, Hit, difference
+from kernelforge_engine.dispatch.python_hits import Failed, Hit, difference, unseen
 from kernelforge_engine.errors import NotLaunched
 
 AUTOCAST = {False: DispatchKey.AutocastCPU, True: DispatchKey.AutocastCUDA}
@@ -223,9 +224,11 @@ class Hook(Counted):
         ]
 
 
-def _wrapped_numbers() -> dict[type, Tensor]:
+@cache
+def marks() -> dict[type, Tensor]:
     """A tensor of each kind of number, marked as one that was made of a number; Python has no other
-    way to get one than to be shown the operand that a derivative needs."""
+    way to get one than to be shown the operand that a derivative needs. To be asked first before
+    there are hooks, which could be on the way."""
     with torch.inference_mode(False), torch.enable_grad():
         one = torch.ones((), device="cpu", requires_grad=True)
         made = [torch.mul(one, number) for number in (True, 1, 1.0, 1j)]
@@ -235,13 +238,11 @@ def _wrapped_numbers() -> dict[type, Tensor]:
     }
 
 
-_WRAPPED = _wrapped_numbers()
-
-
 def wrapped(number: Any) -> Tensor:
     """A number as the tensor that torch makes of it, which takes no part in promoting types."""
-    mark = _WRAPPED[type(number)]
-    held = torch.tensor(number, dtype=mark.dtype, device="cpu")
-    made = mark.detach()  # keeps the mark
-    made.set_(held.untyped_storage(), 0, (), ())
+    mark = marks()[type(number)]
+    with unseen():
+        held = torch.tensor(number, dtype=mark.dtype, device="cpu")
+        made = mark.detach()  # keeps the mark
+        made.set_(held.untyped_storage(), 0, (), ())
     return made

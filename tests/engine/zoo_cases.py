@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch.encode import parameters
 from kernelforge_engine.dispatch.guard import Unguardable, arguments_of, describe, operator_of
-from kernelforge_engine.dispatch.python_hooks import wrapped
+from kernelforge_engine.dispatch.python_hooks import marks, wrapped
 from kernelforge_engine.dispatch.shim import LoadedCode
 from kernelforge_engine.launch.resolve import buffer_sizes
 from kernelforge_engine.plans import ResolvedArgument, ResolvedLaunch, ResolvedPlan
@@ -27,6 +27,7 @@ ZOO = {
     for name in re.findall(r"^def make_(\w+)", file.read_text(), re.MULTILINE)
 }
 HostKernel = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p))
+marks()  # before anything is hooked
 CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 

@@ -13,7 +13,7 @@ KernelForgeError
     ├── ModelRaised, ModelNotMeasured, CaptureEmpty
     ├── ChildDied, ChildTimedOut, ChildRefused
     ├── StoreUnavailable, QuotaReached, SchemaTooNew, ExampleLost, NotWritten
-    ├── ShimUnusable, NotInstalled
+    ├── ShimUnusable, NotInstalled, NotLaunched
     └── MeasurementFailed (NodeInvalid)
 
 The docstring of a class is its message: one sentence on what happened, then ``Next:`` and the step
@@ -243,6 +243,11 @@ class ShimUnusable(WorkFailed):
 class NotInstalled(WorkFailed):
     """{what} cannot take the place of eager in this process: {why}. Next: import the library that
     defines the operator first, or use the cast on the kind of device it was made for."""
+
+
+class NotLaunched(WorkFailed):
+    """Kernel Forge could not run its kernel for {name}: {why}. Next: set KERNELFORGE_DISABLE=1 to
+    run without the cast, and report this."""
 
 
 class MeasurementFailed(WorkFailed):

@@ -16,6 +16,9 @@ __all__ = ["Binary", "CastFile", "CudaGraph", "Entry", "Header", "load", "read",
 def load(path: str | Path, *, cache: Path | None = None, trusted: Trusted | None = None) -> "Cast":
     """Read a cast and prepare it for this process: `load("x.cast").enable()`.
 
+    Without a C++ compiler its kernels are dispatched from Python, with a warning that says so; cpu
+    kernels then serve where they were built on this machine before, and stay eager elsewhere.
+
     Args:
         path: the package.
         cache: where built binaries are kept; ~/.cache/kernelforge by default.
@@ -28,7 +31,6 @@ def load(path: str | Path, *, cache: Path | None = None, trusted: Trusted | None
         CastUntrusted: no key of `trusted` signed it.
         KeyUnusable: one of `trusted` is no public key.
         SigningMissing: a signature cannot be checked here, and `trusted` asks for that.
-        NoCompiler: the dispatch shim has to be built and there is no C++ compiler.
     """
     from kernelforge_engine.dispatch import runtime  # the only door from here to torch
 

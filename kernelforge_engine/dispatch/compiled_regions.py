@@ -23,7 +23,7 @@ from kernelforge_engine.calls import Call
 from kernelforge_engine.dispatch.encode import Unguardable
 from kernelforge_engine.dispatch.graph import fill
 from kernelforge_engine.dispatch.guard import autocast_depth
-from kernelforge_engine.dispatch.instances import COMPILED, served_at
+from kernelforge_engine.dispatch.instances import COMPILED
 from kernelforge_engine.dispatch.kernels import Kernel
 from kernelforge_engine.dispatch.known import Site
 from kernelforge_engine.dispatch.ledger import Ledger
@@ -55,7 +55,7 @@ class Region:
         """
         self.call, self.region = kernel.call, kernel.region
         self.kernels: list[Kernel] = []
-        self._program = Program(self.region, len(self.call.inputs))
+        self._program, self._shim = Program(self.region, len(self.call.inputs)), kernel.shim
         self._site: Site | None = None
         self.op = self._defined(library)
 
@@ -89,7 +89,7 @@ class Region:
     def _run(self, *tensors: Tensor) -> Any:
         site = self._site
         if site is not None:
-            outputs, outcome = served_at(list(tensors), site.number)
+            outputs, outcome = self._shim.serve(list(tensors), site.number)
             if outcome >= 0:
                 return self._formed(outputs)
         found = self._program.run(tensors)

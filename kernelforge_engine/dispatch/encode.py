@@ -12,7 +12,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._C import DispatchKey, DispatchKeySet, _dispatch_keys
+from torch._C import (
+    DispatchKey,
+    DispatchKeySet,
+    _dispatch_has_kernel_for_dispatch_key,
+    _dispatch_keys,
+)
 from torch._ops import OpOverload
 
 from kernelforge_engine.calls import Json, TensorSpec
@@ -20,6 +25,11 @@ from kernelforge_engine.cast.words import DEVICES, DTYPES, LAYOUTS, MEMORY_FORMA
 
 INT64 = range(-(1 << 63), 1 << 63)
 ENUMS = {"ScalarType": DTYPES, "MemoryFormat": MEMORY_FORMATS, "Layout": LAYOUTS}
+# With kernels of their own, and yet like a composite operator; the same in native/hook.h.
+CALLING = frozenset({
+    "aten::_transformer_encoder_layer_fwd", "aten::_native_multi_head_attention",
+    "aten::_triton_multi_head_attention",
+})  # fmt: skip
 PLAIN_KEYS = ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA", "ADInplaceOrView", "AutocastCPU",
               "AutocastCUDA")  # fmt: skip
 
@@ -80,6 +90,14 @@ def parameters(op: OpOverload) -> tuple[Parameter, ...]:
 def name_of(op: OpOverload) -> str:
     """The full name of an operator overload, such as aten::softmax.int."""
     return f"{schema(op).name}.{schema(op).overload_name}".rstrip(".")
+
+
+def calls_others(name: str) -> bool:
+    """Whether an operator computes by calling others, which autocast would change."""
+    composite = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
+    return name in CALLING or any(
+        _dispatch_has_kernel_for_dispatch_key(name, key) for key in composite
+    )
 
 
 def written(entry: Any) -> frozenset[str] | None:

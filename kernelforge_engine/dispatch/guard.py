@@ -1,7 +1,6 @@
 """From a live operator call to its guard words and its Call record, and back to a live call."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from kernelforge_engine.calls import Argument, Call, OutputSpec, TensorSpec
 from kernelforge_engine.cast.words import tensor_indexes, words_of
 from kernelforge_engine.dispatch.encode import (
     Unguardable,
+    calls_others,
     checked,
     decode,
     encode,
@@ -25,8 +25,6 @@ from kernelforge_engine.dispatch.encode import (
 )
 
 __all__ = ["Unguardable", "arguments_of", "describe", "operator_of", "schema_values", "words"]
-
-COMPOSITE_KEYS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
 
 
 def words(values: Sequence[Any]) -> tuple[tuple[int, ...], list[Tensor]]:
@@ -112,13 +110,12 @@ def arguments_of(
 def _refuse_context(op: OpOverload, device: str) -> None:
     if torch.Tag.inplace_view in op.tags:
         raise Unguardable(why="it changes the metadata of its argument")
-    has_kernel = partial(_dispatch_has_kernel_for_dispatch_key, name_of(op))
-    # Autocast would reach the operators inside a composite one; a kernel in its place would not.
+    # Autocast would reach the operators inside this one; a kernel in its place would not.
     # With a rule of its own (linear, conv2d, softmax) an operator comes here with its inputs cast.
     if (
         autocast_depth() > 0
-        and any(map(has_kernel, COMPOSITE_KEYS))
-        and not has_kernel(f"Autocast{device.upper()}")
+        and calls_others(name_of(op))
+        and not _dispatch_has_kernel_for_dispatch_key(name_of(op), f"Autocast{device.upper()}")
     ):
         raise Unguardable(why="autocast acts on the operators inside this composite operator")
 

@@ -119,10 +119,10 @@ class Instance:
             return self._missed(HOOKS)
         tensors += known.tensors
         if not torch._C._is_torch_function_mode_enabled():
-            outputs, outcome = served_at(tensors, site.number)
+            outputs, outcome = self._served.shim.serve(tensors, site.number)
         elif _only_devices(tensors[0]):
             with torch._C.DisableTorchFunction():
-                outputs, outcome = served_at(tensors, site.number)
+                outputs, outcome = self._served.shim.serve(tensors, site.number)
         else:
             return self._missed("key_set")
         if outcome >= 0:
@@ -279,9 +279,3 @@ def _only_devices(tensor: Tensor) -> bool:
     """Whether nothing is in force but where new tensors are made, and that is where this one is."""
     modes = _get_current_function_mode_stack()
     return all(isinstance(m, DeviceContext) and m.device.type == tensor.device.type for m in modes)
-
-
-def served_at(tensors: list[Tensor], site: int) -> tuple[list[Tensor], int]:
-    """The outputs of a kernel at a site and how to return them, or none and a reason below zero."""
-    answer: tuple[list[Tensor], int] = torch.ops.kernelforge.serve.default._op(tensors, site)
-    return answer

@@ -10,18 +10,24 @@ import torch
 
 import kernelforge_engine
 from kernelforge_engine.cast.manifest import Binary, CastFile, Entry
+from kernelforge_engine.dispatch import built
 from kernelforge_engine.dispatch.shim import LoadedCode, Shim
-from kernelforge_engine.errors import NotInstalled
+from kernelforge_engine.errors import NoCompiler, NotInstalled
 from kernelforge_engine.pool.child import Child
 from kernelforge_engine.pool.protocol import Build, BuilderReply, BuildRefused, Raised
 from kernelforge_engine.records import Artifact
 
 BUILD_SECONDS = 300.0
 BUILDERS = 2
+NO_BUILD = (
+    "there is no C++ compiler here and nothing that one has built of this kernel before; install "
+    "g++ and load the cast again"
+)
 
 
 class Inactive(Exception):
-    """Why an entry is not used: `architecture`, `device`, `build`, `load`, with a detail."""
+    """Why an entry is not used: `architecture`, `device`, `compiler`, `build`, `load`, with a
+    detail."""
 
     def __init__(self, *, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -36,10 +42,10 @@ class Loader:
         self._device: dict[object, LoadedCode] = {}
 
     def build(self, entries: Iterable[Entry]) -> None:
-        """Compile the cpu entries from their sources, in Builder processes.
+        """Compile the cpu entries from their sources, in Builder processes; where there is no
+        compiler, find what was built here before.
 
         Raises:
-            NoCompiler: this machine has none.
             NotWritten: there is no room for what they made.
             ChildDied, ChildTimedOut
         """
@@ -120,10 +126,14 @@ def _built(order: Build) -> Artifact | Inactive:
     with Child("Builder", "kernelforge_engine.builder", environment=environment) as builder:
         reply: Any = builder.request("compile a kernel", order, BuilderReply, BUILD_SECONDS)
     if isinstance(reply, Raised):
-        raise reply.error()
+        error = reply.error()
+        if isinstance(error, NoCompiler):
+            return built.recall(order) or Inactive(reason="compiler", detail=NO_BUILD)
+        raise error
     if isinstance(reply, BuildRefused):
         return Inactive(reason="build", detail=reply.log)
     artifact: Artifact = reply.artifact
+    built.remember(order, artifact)
     return artifact
 
 

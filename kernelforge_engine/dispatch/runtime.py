@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import Literal, TypeVar, overload
 
 import torch
 
@@ -57,6 +57,9 @@ class Served:
 class Counters:
     """What a cast has done in this process.
 
+    `dispatch` says what decides about calls: `native`, the compiled shim; `python`, the slower one
+    for a machine without a C++ compiler; or None while the cast is switched off.
+
     `fallbacks` counts calls of its operators that went to eager, by operator and reason: `guard`
     (no variant matches), `overlap`, `autograd`, `key_set` (tracing, a subclass, a transform,
     autocast around a composite operator or a region), `unsupported_argument`, `device` (not loaded
@@ -69,6 +72,7 @@ class Counters:
     """
 
     enabled: bool
+    dispatch: Literal["native", "python"] | None
     disabled_by: str | None
     torch_exported: str
     torch_running: str
@@ -154,7 +158,7 @@ class Cast:
         Raises:
             BadOption: `shadow` is no share, or `cuda_graph` cannot be had: without a
                 torch.nn.Module, with a limit below 1, or for a model that is replayed already.
-            NoCompiler, NotWritten, ShimUnusable, ChildDied, ChildTimedOut
+            NotWritten, ShimUnusable, ChildDied, ChildTimedOut
         """
         every, replayed = _every(shadow), asked_for(model, cuda_graph)
         with self._lock:
@@ -208,6 +212,7 @@ class Cast:
                 fallbacks.setdefault(operator, {})[reason] = count
             return Counters(
                 enabled=self._enabled,
+                dispatch=self._shim.kind if self._shim is not None else None,
                 disabled_by=SWITCH if _switched_off() else None,
                 torch_exported=self.file.header.torch,
                 torch_running=torch.__version__,
@@ -314,7 +319,7 @@ def load(path: Path, *, cache: Path | None = None, trusted: Trusted | None = Non
     """Read a cast and prepare it for this process; see kernelforge_engine.cast.load.
 
     Raises:
-        CastRejected, CastUntrusted, KeyUnusable, SigningMissing, NoCompiler, ShimUnusable,
+        CastRejected, CastUntrusted, KeyUnusable, SigningMissing, NotWritten, ShimUnusable,
         ChildDied, ChildTimedOut
     """
     return Cast(read(path, trusted), cache or Path.home() / ".cache" / "kernelforge")

@@ -2,19 +2,23 @@
 
 import ctypes
 import threading
+import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from ctypes import c_int64, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from kernelforge_engine.calls import Backend, Call, OutputSpec
 from kernelforge_engine.cast.words import DTYPES, call_words, float_bits
 from kernelforge_engine.dispatch import build, exports
 from kernelforge_engine.dispatch.probe import NoHit, probe
-from kernelforge_engine.errors import NotInstalled, ShimUnusable
+from kernelforge_engine.dispatch.python_dispatch import Interpreted, SlowDispatch
+from kernelforge_engine.errors import NoCompiler, NotInstalled, ShimUnusable
 from kernelforge_engine.plans import ResolvedArgument, ResolvedLaunch, ResolvedPlan
 
 # In the order of `Reason` in native/hook.h.
@@ -32,6 +36,7 @@ class LoadedCode:
 
 
 Key = tuple[str, str, Backend]
+Served = tuple[list[Tensor], int]
 
 
 @dataclass(frozen=True)
@@ -45,14 +50,19 @@ class Handle:
 class Shim:
     """The variants this process has installed; every method may be called from any thread."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, native: Any, serve: Callable[[list[Tensor], int], Served]) -> None:
+        self.serve = serve  # a call of a region: its tensors, and the number of its site
         self._lock = threading.RLock()
         self._hooks: dict[Key, int] = {}
         self._live: dict[Key, set[Handle]] = defaultdict(set)
         self._past: dict[str, dict[str, int]] = {}
         self._shadows: dict[int, int] = {}
-        self._native = exports.open_library(path)
+        self._native = native
+
+    @property
+    def kind(self) -> Literal["native", "python"]:
+        """Whether calls are served by the compiled shim or, slower, by the one in Python."""
+        return "python" if isinstance(self._native, Interpreted) else "native"
 
     def host_code(self, path: str, symbols: Mapping[str, str]) -> LoadedCode:
         """The functions of a built cpu candidate; it stays loaded for the life of the process.
@@ -316,18 +326,50 @@ _process_shim: list[Shim] = []
 def load(folder: Path) -> Shim:
     """The shim of this process; the first call builds it into `folder` if needed and tries it out.
 
+    Where it has to be built and there is no C++ compiler it is the one in Python, with a warning.
+
     Raises:
-        NoCompiler: it has to be built and there is no C++ compiler.
         ShimUnusable: it cannot be built, cannot be loaded, or does not hit.
     """
     with _process_lock:
         if not _process_shim:
-            path = build.library(folder)
-            try:
-                shim = Shim(path)
-                probe(shim)
-                shim._past.clear()
-            except (OSError, NotInstalled, NoHit) as error:
-                raise ShimUnusable(torch=torch.__version__, why=str(error), path=path) from error
-            _process_shim.append(shim)
+            _process_shim.append(_tried(folder))
         return _process_shim[0]
+
+
+def _tried(folder: Path) -> Shim:
+    path = folder
+    try:
+        path = build.library(folder)
+        shim = compiled(path)
+    except NoCompiler:
+        warnings.warn(SlowDispatch(), stacklevel=2)
+        shim = interpreted()
+    except OSError as error:
+        raise ShimUnusable(torch=torch.__version__, why=str(error), path=path) from error
+    try:
+        probe(shim)
+    except (NotInstalled, NoHit) as error:
+        raise ShimUnusable(torch=torch.__version__, why=str(error), path=path) from error
+    shim._past.clear()
+    return shim
+
+
+def compiled(path: Path) -> Shim:
+    """A shim of its binary.
+
+    Raises:
+        OSError: it cannot be loaded.
+    """
+    return Shim(exports.open_library(path), _serve)
+
+
+def interpreted() -> Shim:
+    """A shim in Python."""
+    native = Interpreted()
+    return Shim(native, native.serve)
+
+
+def _serve(tensors: list[Tensor], site: int) -> Served:
+    answer: Served = torch.ops.kernelforge.serve.default._op(tensors, site)
+    return answer

@@ -73,15 +73,22 @@ PROTOTYPES: dict[str, list[Any]] = {
     "cuInit": [c_uint],
     "cuDeviceGet": [POINTER(c_int), c_int],
     "cuDevicePrimaryCtxRetain": [_HANDLE, c_int],
+    "cuDevicePrimaryCtxGetState": [c_int, POINTER(c_uint), POINTER(c_int)],
     "cuCtxSetCurrent": [c_void_p],
+    "cuCtxGetCurrent": [_HANDLE],
+    "cuCtxPushCurrent_v2": [c_void_p],
+    "cuCtxPopCurrent_v2": [_HANDLE],
     "cuCtxSetLimit": [c_int, c_size_t],
     "cuCtxResetPersistingL2Cache": [],
     "cuModuleLoadData": [_HANDLE, c_char_p],
     "cuModuleGetFunction": [_HANDLE, c_void_p, c_char_p],
+    "cuFuncGetAttribute": [POINTER(c_int), c_int, c_void_p],
     "cuFuncSetAttribute": [c_void_p, c_int, c_int],
+    "cuFuncLoad": [c_void_p],
     "cuFuncGetParamInfo": [c_void_p, c_size_t, POINTER(c_size_t), POINTER(c_size_t)],
     "cuStreamCreate": [_HANDLE, c_uint],
     "cuStreamSynchronize": [c_void_p],
+    "cuStreamIsCapturing": [c_void_p, POINTER(c_int)],
     "cuStreamBeginCapture_v2": [c_void_p, c_int],
     "cuStreamEndCapture": [c_void_p, _HANDLE],
     "cuMemAlloc_v2": [POINTER(DevicePointer), c_size_t],
@@ -103,7 +110,7 @@ PROTOTYPES: dict[str, list[Any]] = {
     "cuGetErrorName": [c_int, POINTER(c_char_p)],
     "cuGetErrorString": [c_int, POINTER(c_char_p)],
 }
-SINCE_12_4 = frozenset({"cuFuncGetParamInfo"})
+SINCE_12_4 = frozenset({"cuFuncGetParamInfo", "cuFuncLoad"})
 
 
 class CudaError(Exception):

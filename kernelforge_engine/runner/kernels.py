@@ -21,7 +21,7 @@ class Kernels:
         self._driver, self._stream = driver, stream
         self._module = driver.handle("cuModuleLoadData", image_of(order))
         self._launches = [
-            (self._function(order, i, launch), _config(launch, stream))
+            (self._function(order, i, launch), configuration(launch, stream))
             for i, launch in enumerate(order.plan.launches)
         ]
 
@@ -83,7 +83,8 @@ def _blocks(launch: ResolvedLaunch) -> int:
     return x * y * z
 
 
-def _config(launch: ResolvedLaunch, stream: c_void_p) -> LaunchConfig:
+def configuration(launch: ResolvedLaunch, stream: c_void_p) -> LaunchConfig:
+    """What the driver is told of a launch on a stream."""
     attributes = []
     if launch.cluster:
         attribute = Attribute(id=CLUSTER)

@@ -1,5 +1,6 @@
 """A real engine on a real captured model, shared by the tests of a module."""
 
+import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -108,6 +109,24 @@ def recorded(tmp_path):
         return capture, variants
 
     return recording
+
+
+@pytest.fixture
+def without_compiler(tmp_path, monkeypatch):
+    """Runs Python code in a process that sees no compiler, however it looks for one: the lines that
+    it prints."""
+
+    def run(code, *arguments):
+        empty = tmp_path / "empty"
+        empty.mkdir(exist_ok=True)
+        for name, value in (("PATH", empty), ("CXX", "/nowhere/g++"), ("CC", "/nowhere/gcc")):
+            monkeypatch.setenv(name, str(value))
+        command = [sys.executable, "-c", code, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    return run
 
 
 @pytest.fixture(scope="session")

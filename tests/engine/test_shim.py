@@ -1,13 +1,16 @@
 """The shim between torch and everything else that hooks into it: layouts, autograd, transforms,
 tracing, threads, and the reasons why a call goes to eager."""
 
+import shutil
 import threading
 from pathlib import Path
 
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812  the name torch code uses
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernelforge_engine.dispatch import build
 from kernelforge_engine.dispatch import shim as shim_module
 from kernelforge_engine.dispatch.guard import Unguardable, describe
 from kernelforge_engine.plans import ResolvedPlan
@@ -18,9 +21,9 @@ aten = torch.ops.aten
 rand = torch.randn
 
 
-@pytest.fixture(scope="module")
-def loaded():
-    return shim_module.load(CACHE)
+@pytest.fixture(scope="module", params=["native", "python"])
+def loaded(request):
+    return shim_module.load(CACHE) if request.param == "native" else shim_module.interpreted()
 
 
 @pytest.fixture
@@ -37,6 +40,22 @@ def call_of(op, *args, **kwargs):
 def install(shim, op, *args, **kwargs):
     """A variant that allocates its outputs and does nothing: what hits is not computed."""
     return shim.add(call_of(op, *args, **kwargs), EMPTY)
+
+
+def test_a_torch_whose_headers_do_not_fit_is_hooked_through_boxed_calls(tmp_path, monkeypatch):
+    native = tmp_path / "native"
+    shutil.copytree(build.NATIVE, native)
+    text = (native / "typed.h").read_text()
+    (native / "typed.h").write_text(text.replace("kernel_>", "another_>"))
+    monkeypatch.setattr(build, "NATIVE", native)
+    shim = shim_module.compiled(build.library(tmp_path))
+    x, w = rand(4, 8), rand(3, 8)
+    handle = install(shim, aten.linear.default, x, w)
+    with torch.no_grad():
+        F.linear(x, w)
+        assert F.linear(rand(5, 8), w).shape == (5, 3)
+    assert shim.hits(handle) == 1
+    shim.remove_all()
 
 
 def test_layout_belongs_to_the_variant(shim):
@@ -200,6 +219,32 @@ def test_switching_while_other_threads_call(shim):
     assert not wrong
 
 
+def test_autocast_inside_an_operator_with_a_kernel_of_its_own_goes_to_eager(shim):
+    """The fast path of a transformer layer is one operator, whose products autocast casts."""
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    x, seen = rand(2, 3, 8), []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+            out = op(*args, **(kwargs or {}))
+            if op is aten._transformer_encoder_layer_fwd.default:
+                seen.append(describe(op, args, kwargs or {}, out))
+            return out
+
+    with torch.no_grad():
+        with Mode():
+            layer(x)
+        handle = shim.add(seen[0], EMPTY)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert layer(x).dtype == torch.bfloat16
+            assert shim.hits(handle) == 0
+            with pytest.raises(Unguardable, match="autocast"), Mode():
+                layer(x)
+        before = shim.hits(handle)
+        layer(x)
+    assert shim.hits(handle) == before + 1
+
+
 def test_many_variants_of_one_operator(shim):
     handles = {n: install(shim, aten.relu.default, rand(n)) for n in range(1, 101)}
     with torch.no_grad():
@@ -207,6 +252,38 @@ def test_many_variants_of_one_operator(shim):
             torch.relu(rand(n))
         torch.relu(rand(101))
     assert {shim.hits(h) for h in handles.values()} == {1}
+
+
+def test_variants_that_share_their_first_tensor_are_told_apart(shim):
+    x = rand(4, 8)
+    handles = {n: install(shim, aten.add.Tensor, x, float(n)) for n in range(50)}
+    with torch.no_grad():
+        for n in handles:
+            assert (x + float(n)).shape == x.shape
+        missed = [x + 50.0, x + 0, x + rand(8)]
+    assert torch.equal(missed[0], x.add(50.0))
+    assert {shim.hits(h) for h in handles.values()} == {1}
+
+
+def test_what_stands_before_the_first_tensor_does_not_hide_it(shim):
+    """A miss is told by the first tensor alone where no variant has one like it."""
+    library = torch.library.Library("kernelforge_late", "DEF")
+    before = "str s, Tensor? none, int[] sizes, float? f, bool b"
+    library.define(f"late({before}, Tensor[] list, Tensor y) -> Tensor")
+    library.impl("late", lambda *args: args[5][0] + args[6], "CPU")
+    op = torch.ops.kernelforge_late.late.default
+    for text in ("", "8 bytes!", "a text of more than sixteen bytes"):
+        for sizes, number in (([], None), ([1, 2, 3], 0.5)):
+            call = [text, None, sizes, number, True, [rand(2, 3), rand(4)[:3]], rand(3)]
+            handle = install(shim, op, *call)
+            op(*call)
+            assert shim.hits(handle) == 1
+            other = [*call[:5], [rand(3, 3), call[5][1]], call[6]]
+            assert torch.equal(op(*other), other[5][0] + other[6])
+            assert op(*call[:6], rand(1)).shape == (2, 3)
+            assert shim.hits(handle) == 1
+    shim.remove_all()
+    library._destroy()
 
 
 def test_custom_operator_hits(shim):

@@ -196,6 +196,47 @@ def test_graph_capture_and_replay(cast):
         assert torch.allclose(y, model(x), atol=1e-6)
 
 
+# A process without a C++ compiler; it prints how calls are dispatched and the hits of each kernel.
+ALONE = """
+import sys, threading, warnings, torch
+from pathlib import Path
+from kernelforge_engine import cast
+warnings.simplefilter("ignore")
+kernels = cast.load(Path(sys.argv[1]), cache=Path(sys.argv[2]))
+
+def model(x):
+    return torch.neg(torch.softmax(x.clone().relu_(), -1))
+
+def work():
+    with torch.inference_mode(), torch.cuda.stream(torch.cuda.Stream()):
+        found.append(model(x))
+
+x, found, graph = torch.randn(64, 512, device="cuda"), [], torch.cuda.CUDAGraph()
+torch.cuda.synchronize()
+with torch.no_grad(), kernels:
+    found.append(model(x))
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        y = model(x)
+expected = model(x)
+assert all(torch.allclose(f, expected, atol=1e-6) for f in found)
+for _ in range(3):
+    x.copy_(torch.randn(64, 512))
+    graph.replay()
+    assert torch.allclose(y, model(x), atol=1e-6)
+counters = kernels.counters()
+print(counters.dispatch, {s.hits for s in counters.served}, {s.inactive for s in counters.served})
+"""
+
+
+def test_without_a_compiler_kernels_are_launched_from_python(path, tmp_path, without_compiler):
+    [line] = without_compiler(ALONE, path, tmp_path / "cache")
+    assert line == "python {3} {None}"
+
+
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
 def test_second_device(path):
     x = sample().to("cuda:1")

@@ -194,9 +194,9 @@ def clones(inputs):
     return copies
 
 
-@pytest.fixture(scope="module")
-def loaded():
-    return shim_module.load(CACHE)
+@pytest.fixture(scope="module", params=["native", "python"])
+def loaded(request):
+    return shim_module.load(CACHE) if request.param == "native" else shim_module.interpreted()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ the same bit for bit only if each guard lets through exactly the calls it was ca
 """
 
 import ctypes
-import re
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from zoo_cases import ZOO, HostKernel, flat, memory, order_of, same
 
 from kernelforge_engine.calls import Argument, Call
 from kernelforge_engine.cast.words import call_words
@@ -21,7 +21,7 @@ from kernelforge_engine.dispatch.guard import Unguardable, schema_values, words
 from kernelforge_engine.dispatch.shim import LoadedCode
 from kernelforge_engine.launch.resolve import buffer_sizes
 from kernelforge_engine.plans import ResolvedArgument, ResolvedLaunch, ResolvedPlan
-from kernelforge_engine.pool.orders import CaptureOrder, ModelOrder
+from kernelforge_engine.pool.orders import CaptureOrder
 from kernelforge_engine.worker.below import below_autograd
 from kernelforge_engine.worker.capture import capture
 from kernelforge_engine.worker.drift import tensors_of
@@ -31,13 +31,6 @@ from kernelforge_engine.worker.load import load
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 CACHE = Path.home() / ".cache" / "kernelforge"
-HostKernel = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p))
-AREAS = sorted(Path(__file__).parent.parent.joinpath("zoo").glob("*.py"))
-ZOO = {
-    f"{file.stem}-{name}": (file, name)
-    for file in AREAS
-    for name in re.findall(r"^def make_(\w+)", file.read_text(), re.MULTILINE)
-}
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +64,7 @@ def test_the_zoo_spans_its_areas():
 
 @pytest.mark.parametrize("name", ZOO)
 def test_every_target_of_a_model_replays_bit_for_bit(name, shim, project):
-    file, model = ZOO[name]
-    order = ModelOrder(model=f"{file}:make_{model}", inputs=(f"inputs_{model}",), device="cpu")
+    order = order_of(name)
     captured = capture(
         CaptureOrder(
             model=order,
@@ -164,16 +156,6 @@ def missed(shim):
     )
 
 
-def flat(out):
-    return [out] if isinstance(out, torch.Tensor) else list(out)
-
-
-def memory(tensor):
-    """Every byte from the first element to the last."""
-    span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    return ctypes.string_at(tensor.data_ptr(), span * tensor.element_size())
-
-
 def idle(call: Call):
     """A variant that no call matches: its operator is hooked, and every call of it misses."""
     never = (Argument(name="never", value="never"), *call.arguments)
@@ -207,10 +189,3 @@ def stand_in(call: Call, runs):
     plan = ResolvedPlan(buffers=tuple(buffers), launches=(launch,))
     address = ctypes.cast(function, ctypes.c_void_p).value
     return plan, LoadedCode(functions={"0": {0: address}}), function
-
-
-def same(left, right):
-    """Whether two lists of tensors have the same layouts and the same bits."""
-    facts = [[(t.dtype, t.shape, t.stride()) for t in side] for side in (left, right)]
-    bits = [[memory(t) for t in side] for side in (left, right)]
-    return len(left) > 0 and facts[0] == facts[1] and bits[0] == bits[1]

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan.h"
@@ -24,6 +25,12 @@ enum class Reason { kKeySet, kUnsupportedArgument, kGuard, kAutograd, kOverlap, 
 // a reader may hold is ever freed: a table that was outgrown is kept, and so is a removed variant.
 class Table {
  public:
+  // Whether some variant may have a first tensor like that of a call; cheaper to say no than find().
+  bool may_hold(const Words& call) const {
+    const auto bit = head_bit(hash_words(call.data(), call.head()));
+    return heads_[bit / 64].load(std::memory_order_relaxed) >> bit % 64 & 1;
+  }
+
   const Variant* find(const Words& call) const {
     const auto* slots = slots_.load(std::memory_order_acquire);
     if (!slots) return nullptr;
@@ -41,10 +48,16 @@ class Table {
   void insert(Variant* variant) {
     auto* slots = slots_.load(std::memory_order_relaxed);
     if (!slots || 2 * (used_ + 1) > slots->mask + 1) slots = grow(slots);
+    const auto* words = variant->key.data();
+    const auto bit = head_bit(hash_words(words, head_of(words, variant->key.size())));
+    heads_[bit / 64].fetch_or(1ull << bit % 64, std::memory_order_release);
     place(*slots, variant);
   }
 
  private:
+  static constexpr size_t kHeadBits = 4096;
+  static size_t head_bit(uint64_t hash) { return hash % kHeadBits; }
+
   struct Slots {
     explicit Slots(size_t size) : mask(size - 1), heads(new std::atomic<Variant*>[size]()) {}
     const size_t mask;
@@ -78,6 +91,7 @@ class Table {
     slots.heads[i].store(variant, std::memory_order_release);
   }
 
+  std::array<std::atomic<uint64_t>, kHeadBits / 64> heads_{};  // a bit stays when a variant goes
   std::atomic<Slots*> slots_{nullptr};
   std::vector<std::unique_ptr<Slots>> kept_;
   size_t used_ = 0;
@@ -139,6 +153,15 @@ inline bool records(const Words& words) {
   return false;
 }
 
+// Kernels for one operator that take its arguments as C++ hands them over, for the device and for
+// autograd above it; there are some for what models call most. See typed.h.
+struct Typed {
+  torch::CppFunction backend;
+  std::optional<torch::CppFunction> autograd;  // of composite operators
+};
+std::optional<Typed> typed_kernels(std::string_view name, std::string_view overload, Hook* hook,
+                                   bool cuda);
+
 // Runs the launches; out of memory stays torch's own error, since that is met before.
 template <class Name>
 void launched(Hit& hit, const Name& name) {
@@ -167,14 +190,22 @@ class Hook {
     const auto autograd = cuda ? DispatchKey::AutogradCUDA : DispatchKey::AutogradCPU;
     autocast_ = cuda ? DispatchKey::AutocastCUDA : DispatchKey::AutocastCPU;
     const bool implicit = op_.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd);
-    decomposes_ = implicit || op_.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
+    decomposes_ = implicit || calls_others(name) ||
+                  op_.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd);
     counts_writes_ = !op_.hasKernelForDispatchKey(DispatchKey::ADInplaceOrView);
     const bool both = implicit && !op_.hasKernelForDispatchKey(key);
     previous_.emplace(op_.getComputedKernelForDispatchKey(key));
     if (both) previous_autograd_.emplace(op_.getComputedKernelForDispatchKey(autograd));
     registry(cuda).set(&op_.schema(), this);
-    if (both) at_autograd_ = replaced(autograd, cuda ? at<true, true>() : at<false, true>());
-    at_backend_ = replaced(key, cuda ? at<true, false>() : at<false, false>());
+    auto typed = typed_kernels(name, overload, this, cuda);
+    const auto boxed = [cuda](auto autograd) {
+      return cuda ? at<true, autograd.value>() : at<false, autograd.value>();
+    };
+    if (both) {
+      const bool made = typed && typed->autograd;
+      at_autograd_ = replaced(autograd, made ? std::move(*typed->autograd) : boxed(std::true_type()));
+    }
+    at_backend_ = replaced(key, typed ? std::move(typed->backend) : boxed(std::false_type()));
   }
 
   // Restores the kernels that were there before. The hook itself outlives this, since another thread
@@ -193,10 +224,36 @@ class Hook {
       if (C10_LIKELY(reason == Reason::kCount)) {
         return run(*variant, words, op, keys, stack, autograd);
       }
-      misses_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+      miss(reason);
     }
-    (autograd ? *previous_autograd_ : *previous_).callBoxed(op, keys, stack);
+    previous(autograd).callBoxed(op, keys, stack);
   }
+
+  // A call with nothing boxed, of an operator that returns one tensor: the kernel that serves it, or
+  // no value where `eager` is to be called. Boxing costs a model more than all the rest of a miss,
+  // since what it touches has left the caches when the next operator comes.
+  template <bool autograd, class Eager, class... Arguments>
+  at::Tensor call(c10::DispatchKeySet keys, Eager eager, const Arguments&... arguments) {
+    if (C10_UNLIKELY(Shadow::get().on())) {
+      c10::Stack stack;
+      torch::jit::push(stack, arguments...);
+      call(op_, keys, &stack, autograd);
+      return stack.back().toTensor();
+    }
+    Words words;
+    const Variant* variant = nullptr;
+    auto reason = gate(keys);
+    bool held = false;
+    ((reason = reason == Reason::kCount ? add(words.typed(arguments), words, held) : reason), ...);
+    if (reason == Reason::kCount) reason = match(autograd, words, variant);
+    if (C10_LIKELY(reason != Reason::kCount)) {
+      miss(reason);
+      return eager(previous(autograd));
+    }
+    return served(*variant, words);
+  }
+
+  const c10::OperatorHandle& op() const { return op_; }
 
   Table& table() { return table_; }
   size_t returns() const { return returns_; }
@@ -220,15 +277,50 @@ class Hook {
     return library;
   }
 
-  // kCount is a hit.
+  // Operators with kernels of their own that call others which autocast changes, as a composite one
+  // does; they are the same in dispatch/encode.py.
+  static bool calls_others(std::string_view name) {
+    return name == "aten::_transformer_encoder_layer_fwd" ||
+           name == "aten::_native_multi_head_attention" ||
+           name == "aten::_triton_multi_head_attention";
+  }
+
+  const c10::SafeKernelFunction& previous(bool autograd) const {
+    return autograd ? *previous_autograd_ : *previous_;
+  }
+
+  void miss(Reason reason) {
+    misses_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // kCount is a hit, here and below.
   Reason decide(c10::DispatchKeySet keys, const c10::Stack& stack, bool autograd, Words& words,
                 const Variant*& variant) const {
+    auto reason = gate(keys);
+    bool held = false;
+    for (const auto& value : torch::jit::last(stack, arguments_)) {
+      if (reason != Reason::kCount) return reason;
+      reason = add(words.add(value), words, held);
+    }
+    return reason == Reason::kCount ? match(autograd, words, variant) : reason;
+  }
+
+  Reason gate(c10::DispatchKeySet keys) const {
     if (!plain_keys(keys)) return Reason::kKeySet;
     // Autocast reaches the operators inside a composite one; a kernel in its place would not.
-    if (decomposes_ && !c10::impl::tls_is_dispatch_key_excluded(autocast_)) return Reason::kKeySet;
-    for (const auto& value : torch::jit::last(stack, arguments_)) {
-      if (!words.add(value)) return Reason::kUnsupportedArgument;
-    }
+    const bool inside = decomposes_ && !c10::impl::tls_is_dispatch_key_excluded(autocast_);
+    return inside ? Reason::kKeySet : Reason::kCount;
+  }
+
+  // After one more argument: most misses are known by the first tensor.
+  Reason add(bool added, const Words& words, bool& held) const {
+    if (!added) return Reason::kUnsupportedArgument;
+    if (held || !words.head()) return Reason::kCount;
+    held = true;
+    return table_.may_hold(words) ? Reason::kCount : Reason::kGuard;
+  }
+
+  C10_NOINLINE Reason match(bool autograd, const Words& words, const Variant*& variant) const {
     variant = table_.find(words);
     if (!variant) return Reason::kGuard;
     if (autograd && records(words)) return Reason::kAutograd;
@@ -238,15 +330,25 @@ class Hook {
 
   void run(const Variant& variant, const Words& words, const c10::OperatorHandle& op,
            c10::DispatchKeySet keys, c10::Stack* stack, bool autograd) {
-    const_cast<Variant&>(variant).hits.fetch_add(1, std::memory_order_relaxed);
     Hit hit(variant, words, type_);
-    launched(hit, op_.operator_name());
+    serve(variant, hit);
     if (C10_UNLIKELY(Shadow::get().due()) && !variant.writes() && !hit.recorded()) {
       const Comparing comparing;
       note(variant, compared(hit, op, keys, *stack, autograd));
     }
-    if (counts_writes_) hit.bump_versions();
     hit.finish(arguments_, returns_, stack);
+  }
+
+  C10_NOINLINE at::Tensor served(const Variant& variant, const Words& words) const {
+    Hit hit(variant, words, type_);
+    serve(variant, hit);
+    return hit.only();
+  }
+
+  C10_NOINLINE void serve(const Variant& variant, Hit& hit) const {
+    const_cast<Variant&>(variant).hits.fetch_add(1, std::memory_order_relaxed);
+    launched(hit, op_.operator_name());
+    if (counts_writes_) hit.bump_versions();
   }
 
   // How far the kernel that was there before is from a hit; infinitely where it refuses the call.
@@ -255,7 +357,7 @@ class Hook {
     const auto arguments = torch::jit::last(stack, arguments_);
     c10::Stack eager(arguments.begin(), arguments.end());
     try {
-      (autograd ? *previous_autograd_ : *previous_).callBoxed(op, keys, &eager);
+      previous(autograd).callBoxed(op, keys, &eager);
     } catch (const c10::Error&) {
       return std::numeric_limits<double>::infinity();
     }

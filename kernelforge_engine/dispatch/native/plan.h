@@ -176,6 +176,9 @@ class Hit {
 
   c10::ArrayRef<at::Tensor> outputs() const { return outputs_; }
 
+  // The output of an operator that returns one tensor.
+  at::Tensor only() { return std::move(outputs_.front()); }
+
   // The outputs of a region.
   void hand_over(c10::List<at::Tensor>& outputs) {
     for (auto& output : outputs_) outputs.push_back(std::move(output));

@@ -18,10 +18,7 @@ namespace kernelforge {
 
 class Shadow {
  public:
-  static Shadow& get() {
-    static Shadow shadow;
-    return shadow;
-  }
+  static Shadow& get() { return shadow_; }
 
   // Compare one in `every` hits, 0 for none.
   void set(uint64_t every) { every_.store(every, std::memory_order_relaxed); }
@@ -31,20 +28,38 @@ class Shadow {
     return every && hits_.fetch_add(1, std::memory_order_relaxed) % every == 0;
   }
 
-  // Whether this thread is comparing: what runs then is eager's own.
-  static bool& comparing() {
+  // Whether any hits are compared.
+  bool on() const { return every_.load(std::memory_order_relaxed) || comparing_.load(); }
+
+  // Whether this thread is comparing: what runs then is eager's own. Nearly always no thread is,
+  // which is cheaper to see than something of a thread's own.
+  static bool comparing() {
+    return C10_UNLIKELY(shadow_.comparing_.load(std::memory_order_relaxed)) && here();
+  }
+
+ private:
+  friend class Comparing;
+  static bool& here() {
     thread_local bool comparing = false;
     return comparing;
   }
 
- private:
-  std::atomic<uint64_t> every_{0}, hits_{0};
+  static Shadow shadow_;
+  std::atomic<uint64_t> every_{0}, hits_{0}, comparing_{0};
 };
+
+inline Shadow Shadow::shadow_;
 
 class Comparing {
  public:
-  Comparing() { Shadow::comparing() = true; }
-  ~Comparing() { Shadow::comparing() = false; }
+  Comparing() {
+    Shadow::shadow_.comparing_.fetch_add(1);
+    Shadow::here() = true;
+  }
+  ~Comparing() {
+    Shadow::here() = false;
+    Shadow::shadow_.comparing_.fetch_sub(1);
+  }
 
  private:
   const at::NoGradGuard no_grad_;

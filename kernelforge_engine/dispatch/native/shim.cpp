@@ -1,6 +1,7 @@
 // The C exports that shim.py drives. They depend neither on the Python version nor on CUDA headers;
 // a failure is a null pointer or a nonzero result, with its text in kf_error().
 #include "region.h"
+#include "typed.h"
 
 namespace {
 

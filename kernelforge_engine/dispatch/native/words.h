@@ -4,11 +4,16 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/Scalar.h>
+#include <c10/core/SymInt.h>
+#include <c10/util/OptionalArrayRef.h>
 #include <c10/core/DispatchKeySet.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string_view>
 
 namespace kernelforge {
 
@@ -26,13 +31,35 @@ inline bool plain_keys(c10::DispatchKeySet keys) {
   return (keys.raw_repr() & ~plain) == 0;
 }
 
-inline uint64_t hash_words(const uint64_t* words, size_t count) {
-  uint64_t hash = 0x9E3779B97F4A7C15ull ^ count;
+constexpr uint64_t kHashSeed = 0x9E3779B97F4A7C15ull;
+
+// A hash goes on where one of the words before ended.
+inline uint64_t hash_words(const uint64_t* words, size_t count, uint64_t hash = kHashSeed) {
   for (size_t i = 0; i < count; ++i) {
     hash = (hash ^ words[i]) * 0xff51afd7ed558ccdull;
     hash ^= hash >> 32;
   }
   return hash;
+}
+
+// How many words of a key there are up to the end of its first tensor, or none.
+inline size_t head_of(const uint64_t* words, size_t count) {
+  for (size_t i = 0; i < count;) {
+    switch (words[i] & 0xff) {
+      case kTensor:
+        return std::min(count, i + 1 + 2 * (words[i] >> 16 & 0xff));
+      case kString:
+        i += 1 + ((words[i] >> 8) + 7) / 8;
+        break;
+      case kNone:
+      case kList:
+        i += 1;
+        break;
+      default:
+        i += 2;
+    }
+  }
+  return 0;
 }
 
 class Words {
@@ -51,6 +78,35 @@ class Words {
     return false;
   }
 
+  // The same for an argument as C++ hands it over; what is boxed has the same words.
+  bool typed(const at::Tensor& tensor) { return add(tensor); }
+  bool typed(int64_t number) { return pair(kInt, static_cast<uint64_t>(number)); }
+  bool typed(double number) { return real(number); }
+  bool typed(bool flag) { return pair(kBool, flag ? 1 : 0); }
+  bool typed(c10::string_view string) { return text({string.data(), string.size()}); }
+  bool typed(at::ScalarType type) { return typed(static_cast<int64_t>(type)); }
+  bool typed(const c10::SymInt& number) {
+    const auto known = number.maybe_as_int();
+    return known && typed(*known);
+  }
+  bool typed(const at::Scalar& number) {
+    if (number.isSymbolic()) return false;
+    if (number.isBoolean()) return typed(number.toBool());
+    if (number.isFloatingPoint()) return typed(number.toDouble());
+    return number.type() == at::ScalarType::Long && typed(number.toLong());
+  }
+  template <class T>
+  bool typed(c10::ArrayRef<T> items) {
+    bool fits = put(kList | static_cast<uint64_t>(items.size()) << 8);
+    for (const auto& item : items) fits = fits && typed(item);
+    return fits;
+  }
+  template <class T>
+  bool typed(const std::optional<T>& value) {
+    return value ? typed(*value) : put(kNone);
+  }
+  bool typed(const at::OptionalIntArrayRef& value) { return value ? typed(*value) : put(kNone); }
+
   // Adds a tensor that a region was given or owns; one that comes once more is said by its number.
   bool add_of_region(const at::Tensor& tensor) {
     if (!tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number()) return false;
@@ -64,6 +120,9 @@ class Words {
   size_t size() const { return size_; }
   const at::Tensor& tensor(size_t i) const { return *tensors_[i]; }
   size_t tensors() const { return count_; }
+
+  // How many words there are up to the end of the first tensor, or none.
+  size_t head() const { return head_; }
 
   // The accelerator all tensors lie on, or nullptr when every one is in host memory.
   const c10::TensorImpl* placed() const { return placed_; }
@@ -82,7 +141,7 @@ class Words {
     return pair(kFloat, bits);
   }
 
-  bool text(const std::string& string) {
+  bool text(std::string_view string) {
     if (!put(kString | static_cast<uint64_t>(string.size()) << 8)) return false;
     for (size_t i = 0; i < string.size(); i += 8) {
       uint64_t word = 0;
@@ -120,6 +179,7 @@ class Words {
     for (size_t i = 0; i < sizes.size(); ++i) {
       fits = fits && pair(static_cast<uint64_t>(sizes[i]), static_cast<uint64_t>(strides[i]));
     }
+    if (!count_) head_ = size_;
     tensors_[count_++] = &tensor;
     return fits;
   }
@@ -148,7 +208,7 @@ class Words {
 
   uint64_t words_[kMaxWords];
   const at::Tensor* tensors_[kMaxTensors];
-  size_t size_ = 0, count_ = 0;
+  size_t size_ = 0, count_ = 0, head_ = 0;
   const c10::TensorImpl* placed_ = nullptr;
 };
 

@@ -17,7 +17,14 @@ from kernelforge_engine.statistics import (
     sign_interval,
     spent_interval,
 )
-from kernelforge_engine.worker.decision import PROTOCOLS, Quartet, Sampled, confirmed, decided
+from kernelforge_engine.worker.decision import (
+    PROTOCOLS,
+    Quartet,
+    Sampled,
+    confirmed,
+    decided,
+    far_off,
+)
 from kernelforge_engine.worker.trial import GLANCE, Trial
 
 CPU, CUDA = PROTOCOLS["cpu"], PROTOCOLS["cuda"]
@@ -230,3 +237,10 @@ def test_a_win_that_is_far_off_costs_the_fewest_quartets():
     for timing in outcomes(calm, 2.0, CUDA):
         assert timing.outcome == Outcome.FASTER
         assert timing.evidence["quartets"] == fewest(allowed(1) / CUDA.looks)
+
+
+def test_a_large_difference_that_is_not_known_closely_is_measured_further():
+    calm_ones = quartets(noisy(1.0, 10))
+    assert far_off(decision(quartets(noisy(3.0, 15)), calm_ones))
+    wide = np.exp(0.2 * np.random.default_rng(0).standard_normal(15))
+    assert not far_off(decision(quartets(3.0 * wide), calm_ones))

@@ -95,6 +95,17 @@ def merged(path: Path, client: Client, command: Sequence[str]) -> str:
     )
 
 
+def configured(folder: Path, home: Path) -> dict[str, Path]:
+    """The clients whose configuration names this server, with the file that does."""
+    found = {}
+    for name, client in CLIENTS.items():
+        for scope, place in client.files.items():
+            path = (home if scope == "user" else folder) / place
+            if path.is_file() and NAME in path.read_text("utf-8", errors="replace"):
+                found[name] = path
+    return found
+
+
 def write(path: Path, text: str) -> None:
     """Replace a file as a whole.
 

@@ -184,8 +184,9 @@ def test_only_the_modules_of_the_given_models_are_served(cast, code, x):
 def test_a_region_that_is_not_here_is_inactive_until_it_is(path, code, x):
     kinds = {name: vars(code).pop(name) for name in ("RMSNorm", "Louder", "Model", "rotate")}
     cast = casts.load(path)
-    kinds["RMSNorm"].__name__ = "Other"
-    gc.collect()  # classes of other tests
+    for kind in torch.nn.Module.__subclasses__():  # what torch keeps of other tests among them
+        if (kind.__module__, kind.__name__) == ("region_model", "RMSNorm"):
+            kind.__name__ = "Other"
     with cast:
         told = [s.inactive for s in cast.counters().served]
     assert told == [

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+from functools import partial
 
 import pytest
 
@@ -85,6 +86,8 @@ def test_an_interrupted_command_says_so_in_one_line(forged, python_command):
         stderr=subprocess.PIPE,
         text=True,
         cwd=forged.folder,
+        # A shell that runs this suite in the background has its children ignore the signal.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as running:
         marker = forged.folder / "started"
         while not marker.exists():

@@ -107,13 +107,6 @@ class Gxx:
         """The compiler and ninja."""
         return self._cxx, self._ninja
 
-    def library(self, name: str) -> Path | None:
-        """A library that belongs to the compiler, links resolved, or None."""
-        asked = [self._cxx, f"-print-file-name={name}"]
-        done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603
-        path = Path(done.stdout.strip())
-        return path.resolve() if path.is_absolute() and path.is_file() else None
-
     def _rules(self, arch: str, shift: str) -> str:
         return NINJA.format(
             cxx=_escaped(self._cxx),
@@ -132,12 +125,26 @@ def sanitizing(arch: str) -> Gxx:
         NoCompiler: it, or the libraries of its sanitizers, are missing.
     """
     plain = find(arch)
-    found = [plain.library(name) for name in RUNTIMES]
-    preload = tuple(str(path) for path in found if path is not None)
-    if len(preload) < len(RUNTIMES):
+    preload = runtimes(plain.programs[0])
+    if not preload:
         step = "install the sanitizer libraries that belong to g++ (libasan, libubsan)"
         raise NoCompiler(compiler="AddressSanitizer", backend="cpu", step=step)
     return Gxx(*plain.programs, arch, preload)
+
+
+def runtimes(cxx: str) -> tuple[str, ...]:
+    """The libraries of the sanitizers that belong to a compiler, none where one of them lacks."""
+    found = [_library(cxx, name) for name in RUNTIMES]
+    return tuple(str(path) for path in found if path) if all(found) else ()
+
+
+def _library(cxx: str, name: str) -> Path | None:
+    """A library that belongs to the compiler, links resolved; it answers with the bare name of one
+    that it lacks."""
+    asked = [cxx, f"-print-file-name={name}"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603
+    path = Path(done.stdout.strip())
+    return path.resolve() if path.is_absolute() and path.is_file() else None
 
 
 def find(arch: str) -> Gxx:

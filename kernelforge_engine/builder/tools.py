@@ -1,12 +1,11 @@
 """Programs of others that the engine uses where they are, and what is lost where they are not."""
 
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kernelforge_engine.builder import toolkit
-from kernelforge_engine.builder.gxx import RUNTIMES
+from kernelforge_engine.builder import disassembly, toolkit
+from kernelforge_engine.builder.gxx import runtimes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,32 +21,29 @@ class Tool:
 def tools(environment: Mapping[str, str], *, cuda: bool) -> tuple[Tool, ...]:
     """Those for the cpu backend, and those for CUDA where that is asked for."""
     path = environment["PATH"]
-
-    def program(name: str) -> str:
-        return shutil.which(name, path=path) or ""
-
+    compiler = shutil.which("g++", path=path) or ""
     found = [
         Tool(
             name="g++",
-            place=program("g++"),
+            place=compiler,
             used_for="cpu kernels, and the fast dispatch of casts",
             step="install g++ 11 or newer",
         ),
         Tool(
             name="ninja",
-            place=program("ninja"),
+            place=shutil.which("ninja", path=path) or "",
             used_for="builds of cpu kernels",
             step="pip install ninja",
         ),
         Tool(
             name="sanitizers",
-            place=_runtimes(program("g++"), environment),
+            place=next(iter(runtimes(compiler) if compiler else ()), ""),
             used_for="the promotion of cpu kernels",
             step="install the package of g++ with libasan and libubsan",
         ),
         Tool(
             name="objdump",
-            place=program("objdump"),
+            place=disassembly.program(environment) or "",
             used_for="finding cpu kernels that read clocks or random numbers",
             step="install binutils",
         ),
@@ -79,17 +75,3 @@ def _first(*searches: Callable[[], object]) -> str:
 def _nvrtc() -> str:
     found = toolkit.nvrtc()
     return str(found[1] or found[0]) if found else ""
-
-
-def _runtimes(compiler: str, environment: Mapping[str, str]) -> str:
-    """Where the libraries of the sanitizers lie; g++ answers with the bare name of one it lacks."""
-    if not compiler:
-        return ""
-    places = [_asked(compiler, name, environment) for name in RUNTIMES]
-    return places[0] if all("/" in place for place in places) else ""
-
-
-def _asked(compiler: str, name: str, environment: Mapping[str, str]) -> str:
-    asked = [compiler, f"-print-file-name={name}"]
-    done = subprocess.run(asked, capture_output=True, text=True, env=dict(environment), check=False)  # noqa: S603
-    return done.stdout.strip()

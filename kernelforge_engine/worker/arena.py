@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from kernelforge_engine.calls import Call, TensorSpec
-from kernelforge_engine.plans import ResolvedPlan
+from kernelforge_engine.plans import Buffer, ResolvedPlan
 from kernelforge_engine.pool.protocol import Slot
 from kernelforge_engine.worker.device_memory import device_memory
 from kernelforge_engine.worker.tensors import bytes_of, dtype_of, flat
@@ -159,15 +159,20 @@ class Arena:
         return memory.as_strided(spec.shape, spec.stride)
 
 
+def shift_of(call: Call, buffer: Buffer) -> int:
+    """How many bytes behind an aligned address a buffer begins: an input that a variant does not
+    promise to be aligned begins one element later."""
+    if buffer.role != "input" or call.inputs[buffer.index].aligned:
+        return 0
+    spec = call.inputs[buffer.index]
+    return max(1, spec.extent_bytes // max(1, spec.extent))
+
+
 def _slots(call: Call, plan: ResolvedPlan, behind: int) -> tuple[Slot, ...]:
     slots = []
     offset = GUARD
     for position, buffer in enumerate(plan.buffers):
-        step = 0
-        if buffer.role == "input" and not call.inputs[buffer.index].aligned:
-            spec = call.inputs[buffer.index]
-            step = max(1, spec.extent_bytes // max(1, spec.extent))
-        start = -(-(offset + position * STAGGER) // ALIGN) * ALIGN + behind + step
+        start = -(-(offset + position * STAGGER) // ALIGN) * ALIGN + behind + shift_of(call, buffer)
         slots.append(Slot(offset=start, bytes=buffer.bytes))
         offset = start + buffer.bytes + GUARD
     return tuple(slots)

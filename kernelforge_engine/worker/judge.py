@@ -61,7 +61,6 @@ class Judge:
             return Judged(verdict=_verdict(order, case, secret))
         cache = Path(order.shims)
         roofline = self._rooflines.setdefault(case.device, Roofline(case.device, cache))
-        SPARES.settle()
         return timed(order, case, secret, roofline, cache)
 
     def _case_of(self, order: JudgeOrder | TimeOrder) -> Case:

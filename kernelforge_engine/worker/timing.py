@@ -117,6 +117,7 @@ class Comparison:
     def _compare(
         self, bench: Bench, plan: ResolvedPlan, outputs: tuple[torch.Tensor, ...]
     ) -> Timing:
+        SPARES.settle()
         sets = self._sets(plan)
         busy = self._busy_bytes(sets)
         eager = EagerSide(
@@ -136,7 +137,6 @@ class Comparison:
             self._left(bench, self._coin.randrange(min(sets, calls)), outputs)
             return us
 
-        SPARES.settle()
         on_cpu = self._call.backend == "cpu"
         surroundings = Surroundings(self._case.device)
         timing = Trial(

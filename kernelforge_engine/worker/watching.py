@@ -20,6 +20,7 @@ from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool.program import Program
 from kernelforge_engine.pool.protocol import Rehearsal
 from kernelforge_engine.records import Artifact, Status
+from kernelforge_engine.worker.arena import shift_of
 from kernelforge_engine.worker.tensors import bytes_of, flat
 
 SECONDS = 240.0
@@ -71,7 +72,8 @@ def watched(
     with tempfile.TemporaryDirectory(prefix="kernelforge-") as folder:
         order = Path(folder) / "order.json"
         files = tuple(_written(Path(folder), n, inputs) for n, inputs in enumerate(draws))
-        rehearsal = Rehearsal(artifact=artifact, plan=plan, shifts=_shifts(call, plan), draws=files)
+        shifts = tuple(shift_of(call, buffer) for buffer in plan.buffers)
+        rehearsal = Rehearsal(artifact=artifact, plan=plan, shifts=shifts, draws=files)
         order.write_text(codec.dumps(rehearsal), encoding="utf-8")
         running = [_Run(program, tool, order, environment) for tool in TOOLS]
         return [run.ended() for run in running]
@@ -84,16 +86,6 @@ def _written(folder: Path, number: int, inputs: Sequence[torch.Tensor]) -> tuple
         path.write_bytes(bytes_of(flat(tensor)).cpu().numpy().tobytes())
         names.append(str(path))
     return tuple(names)
-
-
-def _shifts(call: Call, plan: ResolvedPlan) -> tuple[int, ...]:
-    """An input that a variant does not promise to be aligned begins one element later."""
-    shifts = []
-    for buffer in plan.buffers:
-        spec = call.inputs[buffer.index] if buffer.role == "input" else None
-        unaligned = spec is not None and not spec.aligned
-        shifts.append(max(1, spec.extent_bytes // max(1, spec.extent)) if spec and unaligned else 0)
-    return tuple(shifts)
 
 
 class _Run:

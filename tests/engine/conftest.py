@@ -167,3 +167,18 @@ def norms(code, x, tmp_path):
     cast = casts.load(region_cases.write(tmp_path / "norms.cast", (call, region_cases.RMS)))
     yield cast
     cast.disable()
+
+
+@pytest.fixture
+def every(code, x, tmp_path):
+    """A cast with a kernel for each region of Model."""
+    ada = region_cases.call_of(code.AdaNorm(), x=x, emb=torch.randn(x.shape[-1]), gain=1.0)
+    pairs = [
+        (region_cases.call_of(code.RMSNorm(), hidden_states=x), region_cases.RMS),
+        (region_cases.call_of(code.Residual(), x=x), region_cases.RESIDUAL),
+        (ada, region_cases.ADA),
+        (region_cases.call_of(code.rotate, q=x, cos=x + 1, sin=x + 2), region_cases.ROTATE),
+    ]
+    cast = casts.load(region_cases.write(tmp_path / "every.cast", *pairs))
+    yield cast
+    cast.disable()

@@ -11,21 +11,6 @@ from kernelforge_engine import cast as casts
 ROWS, SIZE = 6, 16
 
 
-@pytest.fixture
-def every(code, x, tmp_path):
-    """A cast with a kernel for each region of Model."""
-    ada = region_cases.call_of(code.AdaNorm(), x=x, emb=torch.randn(SIZE), gain=1.0)
-    pairs = [
-        (region_cases.call_of(code.RMSNorm(), hidden_states=x), region_cases.RMS),
-        (region_cases.call_of(code.Residual(), x=x), region_cases.RESIDUAL),
-        (ada, region_cases.ADA),
-        (region_cases.call_of(code.rotate, q=x, cos=x + 1, sin=x + 2), region_cases.ROTATE),
-    ]
-    cast = casts.load(region_cases.write(tmp_path / "every.cast", *pairs))
-    yield cast
-    cast.disable()
-
-
 def hits(cast):
     return {s.operator: s.hits for s in cast.counters().served}
 

@@ -10,7 +10,7 @@ import anyio
 from anyio import to_thread
 
 from kernelforge_engine import codec
-from kernelforge_engine.errors import ChildDied, ChildRefused
+from kernelforge_engine.errors import ChildDied, ChildRefused, DeviceUnwell
 from kernelforge_engine.exchanges import Notice, Progress
 from kernelforge_engine.pool.child import Child
 from kernelforge_engine.pool.orders import (
@@ -177,7 +177,10 @@ class Children:
         self, task: str, order: object, variant: Variant | None, seconds: float
     ) -> Any:
         self._renew(variant.requires if variant else None)
-        return await self._twice(self._living_judge, task, order, JudgeReply, seconds)
+        reply = await self._twice(self._living_judge, task, order, JudgeReply, seconds)
+        if isinstance(reply, Raised) and reply.name == DeviceUnwell.__name__:
+            self._end_judge()  # its own context may be what does not work any more
+        return reply
 
     def _renew(self, requires: str | None) -> None:
         """End a Judge that imported other operators of a user's, or these before their file was

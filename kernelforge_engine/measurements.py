@@ -75,7 +75,8 @@ class Comparison:
         run_hits: calls that ran a kernel in one run, of a CUDA graph when it was captured.
         fallbacks: calls that stayed eager, by operator and reason.
         original_bytes: the most that a run held at once beyond what was held before it, outputs
-            included; None where torch does not tell.
+            included, and for a CUDA graph what its recorded run held; None where torch does not
+            tell.
     """
 
     mode: Mode

@@ -26,6 +26,8 @@ MODELS = (
     "vision-resnet", "vision-regnet", "vision-convnext", "vision-vit", "vision-mobilenet_v2",
     "plain-transformer_decoder",
 )  # fmt: skip
+# transformers makes a mask for attention only while a graph is captured: it is another call then.
+MASKED_IN_CAPTURES = {("vision-vit", "aten::scaled_dot_product_attention")}
 KINDS = ("buffer", "i64", "i64", "i64", "i64")
 COPY = """/* kernelforge
 [[launch]]
@@ -114,14 +116,14 @@ def stand_in(call, runs):
 def test_a_captured_model_replays_what_its_kernels_write(name, shim, code, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])  # loading a model puts its folder there
     model, graph, expected = load(order_of(name, "cuda")), torch.cuda.CUDAGraph(), []
-    model.run()
-    recorded = seen(lambda: expected.extend(tensors_of(model.run())), Recorded())
-    plans = {k: stand_in(call, recorded.bytes[k]) for k, call in recorded.calls.items()}
     inputs = model.fresh()
 
     def run():
         return [model.model(*args, **kwargs) for args, kwargs in inputs]
 
+    model.run()
+    recorded = seen(lambda: expected.extend(tensors_of(run())), Recorded())
+    plans = {k: stand_in(call, recorded.bytes[k]) for k, call in recorded.calls.items()}
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     handles = {k: shim.add(call, plans[k][0], code) for k, call in recorded.calls.items()}
@@ -137,7 +139,8 @@ def test_a_captured_model_replays_what_its_kernels_write(name, shim, code, monke
     finally:
         for handle in handles.values():
             shim.remove(handle)
-    assert hits == {k: 2 * n for k, n in recorded.counts.items()}
+    runs = {key: 1 if (name, key[0]) in MASKED_IN_CAPTURES else 2 for key in hits}
+    assert hits == {key: runs[key] * n for key, n in recorded.counts.items()}
     for _ in range(3):
         graph.replay()
         torch.cuda.synchronize()

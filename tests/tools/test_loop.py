@@ -9,6 +9,8 @@ import pytest
 from mcp import StdioServerParameters
 from mcp.client import Client
 
+from kernelforge_engine.cast import manifest
+
 RELU = """\
 /* kernelforge
 [[launch]]
@@ -148,6 +150,10 @@ async def _exported_and_measured(agent: Agent, path: Path, node: str) -> None:
     assert "of its own speed" in answer["summary"]
     looked = await agent.call("inspect_cast", path=str(path))
     assert looked["data"]["entries"] == exported["entries"]
+    bare = path.with_name("bare.cast")
+    await agent.call("export_cast", path=str(bare), measure=False, samples=False)
+    held = [len(manifest.read(p).entries[0].origin.samples) for p in (path, bare)]
+    assert held == [1, 0]
     measured = await agent.call(
         "measure_model", path=str(path), modes=["cuda_graph", "eager"], attribution=True
     )

@@ -24,6 +24,7 @@ async def export_cast(  # noqa: PLR0913  what an agent may say about a cast
     overwrite: bool = False,
     measure: bool = True,
     keep_all: bool = False,
+    samples: bool = True,
     wait_s: Wait = DEFAULT_WAIT_S,
 ) -> Answer[CastView]:
     """Write the nodes that are faster than eager into a .cast package.
@@ -31,7 +32,8 @@ async def export_cast(  # noqa: PLR0913  what an agent may say about a cast
     Loaded (`load` in the answer), it runs a kernel only for calls its evidence covers and leaves
     the rest to eager. First the captured model is timed without each kernel: those it is slower
     with are dropped, unless keep_all; measure=false leaves that unknown. A file is replaced only
-    with overwrite=true.
+    with overwrite=true. samples=false leaves out values of the model's tensors, and its code, by
+    which another machine judges the kernels again.
     """
     target = cast_path(path, overwrite=overwrite, replacing="overwrite=true")
 
@@ -39,7 +41,12 @@ async def export_cast(  # noqa: PLR0913  what an agent may say about a cast
 
     async def work(engine: Engine, notice: Notice) -> Answer[CastView]:
         cast = await engine.export(
-            target, node_ids=node_ids, overwrite=overwrite, check=check, notice=notice
+            target,
+            node_ids=node_ids,
+            overwrite=overwrite,
+            samples=samples,
+            check=check,
+            notice=notice,
         )
         return Answer(
             status="ok",
@@ -55,6 +62,7 @@ async def export_cast(  # noqa: PLR0913  what an agent may say about a cast
         "overwrite": overwrite,
         "measure": measure,
         "keep_all": keep_all,
+        "samples": samples,
     }
     return await slow(ctx, "export_cast", arguments, wait_s, work)
 

@@ -6,7 +6,7 @@ KernelForgeError
 │   ├── ModuleMissing, ModuleFailed, PackageMissing, NotCached, ModelUnusable, InputsUnusable
 │   ├── UnknownId (NoCapture), StaleLease, BadOption, NotATarget,
 │   │   NothingToExport (ModelNotFaster),
-│   │   CaptureHoldsWork
+│   │   CaptureHoldsWork, KeyReused
 │   ├── NoCompiler, NoDevice, NotIsolated
 │   └── CastRejected (CastUntrusted), CastsConflict, KeyUnusable, SigningMissing
 └── WorkFailed            the request was fine and the work did not finish (exit code 1)
@@ -112,6 +112,11 @@ class BadOption(UsageError):
 class CaptureHoldsWork(UsageError):
     """Capture {capture} is the only one with the variants of {nodes}, which would go with it. Next:
     export what is worth keeping, then remove the capture with --force."""
+
+
+class KeyReused(UsageError):
+    """The key {key!r} stands for another report, {usage}, and nothing was counted. Next: give every
+    report a key of its own, and repeat a key only to repeat its call."""
 
 
 class NotATarget(UsageError):

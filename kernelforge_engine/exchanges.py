@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from kernelforge_engine import limits
 from kernelforge_engine.calls import Backend, Json
-from kernelforge_engine.errors import BadOption
 from kernelforge_engine.measurements import SECONDS, Mode, WholeModel
+from kernelforge_engine.plans import MAX_SOURCE_BYTES
 from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Tier, Verdict
 
 
@@ -21,6 +22,7 @@ class Progress:
 
 
 Notice = Callable[[Progress], None]
+MAX_NOTE_BYTES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,7 @@ class Settings:
         quota_bytes: the size at which the project folder takes no more captures, candidates and
             records, or None.
         require_sandbox: whether candidates run only where nothing is left open to them.
+        prices: the user's own price table.
     """
 
     project: Path
@@ -44,6 +47,7 @@ class Settings:
     quota_bytes: int | None = None
     lease_seconds: float = 1800.0
     require_sandbox: bool = False
+    prices: Path | None = None
 
     @property
     def blobs(self) -> Path:
@@ -110,7 +114,7 @@ class Proposal:
     is how thoroughly it is judged.
 
     Raises:
-        BadOption: a text holds what no file can.
+        BadOption: a text is too long, or holds what no file can.
     """
 
     text: str
@@ -122,13 +126,9 @@ class Proposal:
     tier: Tier = "full"
 
     def __post_init__(self) -> None:
-        for name in ("text", "author", "note"):
-            try:
-                getattr(self, name).encode()
-            except UnicodeEncodeError as error:
-                lone = error.object[error.start]
-                why = "half of a character, which cannot be stored"
-                raise BadOption(field=name, value=lone, why=why, accepted="whole ones") from error
+        limits.text("source", self.text, MAX_SOURCE_BYTES, "one file of kernels, without data")
+        limits.text("author", self.author, limits.NAME)
+        limits.text("note", self.note, MAX_NOTE_BYTES, "the idea in one line")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,7 +96,12 @@ class Submitter:
         if twin is not None:
             await self._trees.file_verdict(twin.id, verdict)
         return await self._filed(
-            proposal, parent_id, candidate.source, verdict, candidate.artifact.digest
+            proposal,
+            parent_id,
+            candidate.source,
+            verdict,
+            candidate.artifact.digest,
+            judged.seconds,
         )
 
     async def _parent(self, proposal: Proposal) -> str:
@@ -240,6 +245,7 @@ class Submitter:
         source: Source,
         verdict: Verdict,
         artifact_digest: str | None,
+        seconds: float | None = None,
     ) -> Submission:
         filing = Filing(
             variant_id=proposal.variant_id,
@@ -250,6 +256,7 @@ class Submitter:
             note=proposal.note,
             verdict=verdict,
             artifact_digest=artifact_digest,
+            device_seconds=seconds,
             at=self._clock(),
         )
         if verdict.status == Status.VALID:

@@ -11,6 +11,7 @@ from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Timi
 from kernelforge_engine.search.tree import TreeNode
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
+from kernelforge_engine.store.usage import worked
 
 PATH_TO_ROOT = """
 WITH RECURSIVE path (id, parent_id) AS (
@@ -23,7 +24,8 @@ WITH RECURSIVE path (id, parent_id) AS (
 
 @dataclass(frozen=True, kw_only=True)
 class Filing:
-    """What a judged proposal brings: where it belongs, its source, its author's words."""
+    """What a judged proposal brings: where it belongs, its source, its author's words, and how long
+    judging it held the device, None where it was not run."""
 
     variant_id: str
     parent_id: str
@@ -34,6 +36,7 @@ class Filing:
     verdict: Verdict
     artifact_digest: str | None
     at: float
+    device_seconds: float | None = None
 
 
 class Trees:
@@ -185,6 +188,7 @@ class Trees:
                 )
                 if not closed and twin is None:
                     raise _used(filing.lease_id, filing.variant_id)
+            await worked(self._database, "judge", filing.device_seconds, node=number)
         return await self.node(tag("n", number))
 
     async def _insert_node(self, filing: Filing) -> int:
@@ -226,6 +230,7 @@ class Trees:
                     filing.at,
                 ),
             )
+            await worked(self._database, "judge", filing.device_seconds, attempt=number)
         return tag("a", number)
 
     async def _keep_source(self, source: Source) -> None:
@@ -234,7 +239,9 @@ class Trees:
             (source.digest, source.backend, source.text),
         )
 
-    async def file_timing(self, node_id: str, timing: Timing) -> Node:
+    async def file_timing(
+        self, node_id: str, timing: Timing, device_seconds: float | None = None
+    ) -> Node:
         """Record a node's timing; its first one adds a visit to it and to every ancestor."""
         number = row("n", node_id)
         async with self._database.transaction():
@@ -250,9 +257,12 @@ class Trees:
                     UPDATE nodes SET visits = visits + 1 WHERE id IN (SELECT id FROM path)""",
                     (number,),
                 )
+            await worked(self._database, "time", device_seconds, node=number)
         return await self.node(node_id)
 
-    async def file_verdict(self, node_id: str, verdict: Verdict) -> Node:
+    async def file_verdict(
+        self, node_id: str, verdict: Verdict, device_seconds: float | None = None
+    ) -> Node:
         """Record what a node was found to be when it was looked at again; where it is not valid any
         more, what its timing said goes with it."""
         kept = "timing" if verdict.status == Status.VALID else "NULL"
@@ -261,6 +271,7 @@ class Trees:
                 f"UPDATE nodes SET verdict = ?, timing = {kept} WHERE id = ?",
                 (codec.dumps(verdict), row("n", node_id)),
             )
+            await worked(self._database, "time", device_seconds, node=row("n", node_id))
         return await self.node(node_id)
 
     async def close_lease(self, lease_id: str, at: float) -> None:

@@ -31,6 +31,7 @@ def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ
         environment=child_environment(environ),
         cache=_cache(environ),
         quota_bytes=_quota(environ),
+        prices=_prices(environ),
         require_sandbox=environ.get("KERNELFORGE_REQUIRE_SANDBOX", "0") not in ("", "0"),
     )
 
@@ -64,6 +65,11 @@ def _quota(environ: Mapping[str, str]) -> int | None:
             accepted="a whole number such as 20000000000, or leave it unset",
         )
     return int(chosen)
+
+
+def _prices(environ: Mapping[str, str]) -> Path | None:
+    chosen = environ.get("KERNELFORGE_PRICES")
+    return absolute(chosen) if chosen else None
 
 
 def _cache(environ: Mapping[str, str]) -> Path:

@@ -7,6 +7,7 @@ from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.records import Capture
 from kernelforge_tools.answer import Answer, View, call
+from kernelforge_tools.spending import ArmRow, SpendingView, arm_rows, spending
 from kernelforge_tools.wording import counted, left_out, rounded
 
 SHOWN = 8
@@ -40,10 +41,13 @@ class StatusView(View):
     attempts: int
     active_leases: int
     running_jobs: int
+    usage: SpendingView | None = None
+    """What the project has cost so far, where anything is on record."""
+    arms: list[ArmRow] | None = None
 
 
 async def get_status(ctx: Context[Engine]) -> Answer[StatusView]:
-    """Say which devices kernels can be written for, and which captures the project holds.
+    """Say which devices kernels can be written for, which captures there are, and what was spent.
 
     Call it first in an unknown environment: a device that is not usable says why.
     """
@@ -64,6 +68,8 @@ async def status_answer(engine: Engine) -> Answer[StatusView]:
             **codec.dump(status),
             newest_captures=rows,
             left_out=left_out(len(rows), status.captures, "list_cards(capture_id=...)"),
+            usage=await spending(engine.accounts),
+            arms=await arm_rows(engine.accounts) or None,
         ),
         next=[
             call("list_cards") if status.captures else call("capture_model", model="FILE.py"),

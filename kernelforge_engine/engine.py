@@ -53,6 +53,7 @@ from kernelforge_engine.origins import bundle
 from kernelforge_engine.pool.orders import CaptureOrder, TimeOrder
 from kernelforge_engine.prices import Prices
 from kernelforge_engine.records import Capture, Card, Node, Variant
+from kernelforge_engine.redaction import Redactor
 from kernelforge_engine.rerun import Rerun, Rerunner
 from kernelforge_engine.selecting import Selector
 from kernelforge_engine.store.captures import Captures
@@ -88,7 +89,8 @@ class Engine:
         self._removal = Removal(database, settings.blobs)
         self._children = Children(settings.environment, settings.cache)
         self._checks = ModelChecks(self._children, self._captures, self._trees, settings.cache)
-        self._jobs = JobRunner(Jobs(database), tasks, clock)
+        self.redact = Redactor(settings.secrets, settings.home)
+        self._jobs = JobRunner(Jobs(database), tasks, clock, self.redact)
         self._selector = Selector(self._captures, self._trees, settings.lease_seconds, clock)
         self._submitter = Submitter(
             settings, self._captures, self._trees, self._children, clock, secret
@@ -140,6 +142,8 @@ class Engine:
             notice,
         )
         record = remembered(captured.capture, request, self._clock())
+        if record.error is not None:
+            record = replace(record, error=self.redact(record.error))
         return await self._captures.add(record, captured.sightings)
 
     async def captures(self) -> tuple[Capture, ...]:

@@ -11,7 +11,7 @@ KernelForgeError
 │   └── CastRejected (CastUntrusted), CastsConflict, KeyUnusable, SigningMissing
 └── WorkFailed            the request was fine and the work did not finish (exit code 1)
     ├── ModelRaised, ModelNotMeasured, CaptureEmpty
-    ├── ChildDied, ChildTimedOut, ChildRefused
+    ├── ChildDied, ChildTimedOut, ChildRefused, QueueFull
     ├── StoreUnavailable, QuotaReached, SchemaTooNew, ExampleLost, NotWritten
     ├── ShimUnusable, NotInstalled, NotLaunched
     └── MeasurementFailed (NodeInvalid)
@@ -208,6 +208,11 @@ class ChildRefused(WorkFailed):
 class JobElsewhere(UsageError):
     """Job {job} runs in another server on this project. Next: cancel it there, or call wait_job
     with job_id {job}."""
+
+
+class QueueFull(WorkFailed):
+    """{most} jobs run or wait already, and no more are taken. Next: call wait_job for one of them,
+    or end one with cancel_job, then make this call again."""
 
 
 class DeviceUnwell(WorkFailed):

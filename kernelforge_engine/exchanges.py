@@ -1,7 +1,7 @@
 """What a caller asks of the engine and gets back, as frozen data. Times are microseconds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -38,6 +38,8 @@ class Settings:
             records, or None.
         require_sandbox: whether candidates run only where nothing is left open to them.
         prices: the user's own price table.
+        secrets: values of the environment that are credentials: no text may hold one.
+        home: the user's home, whose name no text of an error or a log holds.
     """
 
     project: Path
@@ -48,6 +50,8 @@ class Settings:
     lease_seconds: float = 1800.0
     require_sandbox: bool = False
     prices: Path | None = None
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    home: str = ""
 
     @property
     def blobs(self) -> Path:

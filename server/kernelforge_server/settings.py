@@ -32,6 +32,8 @@ def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ
         cache=_cache(environ),
         quota_bytes=_quota(environ),
         prices=_prices(environ),
+        secrets=secrets(environ),
+        home=environ.get("HOME", ""),
         require_sandbox=environ.get("KERNELFORGE_REQUIRE_SANDBOX", "0") not in ("", "0"),
     )
 
@@ -39,6 +41,11 @@ def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ
 def token(environ: Mapping[str, str] = os.environ) -> str:
     """What clients over HTTP must carry, empty where nothing is asked of them."""
     return environ.get("KERNELFORGE_TOKEN", "").strip()
+
+
+def secrets(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """The values of the environment that are credentials by their names."""
+    return frozenset(value.strip() for name, value in environ.items() if name.endswith(SECRET))
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

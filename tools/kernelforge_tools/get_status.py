@@ -10,7 +10,8 @@ from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.spending import ArmRow, SpendingView, arm_rows, spending
 from kernelforge_tools.wording import counted, left_out, rounded
 
-SHOWN = 8
+SHOWN = 4
+MAX_MODEL_CHARS = 80
 
 
 class CaptureRow(View):
@@ -80,7 +81,7 @@ async def status_answer(engine: Engine) -> Answer[StatusView]:
 def _row(capture: Capture) -> CaptureRow:
     return CaptureRow(
         id=capture.id,
-        model=capture.model,
+        model=capture.model[-MAX_MODEL_CHARS:],
         device=capture.device,
         calls=capture.calls,
         wall_us=None if capture.wall_us is None else rounded(capture.wall_us),

@@ -1,14 +1,15 @@
 """What was spent, as an agent reads it."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from kernelforge_engine.accounts import Accounts
 from kernelforge_engine.usage import Spending
 from kernelforge_tools.answer import View
-from kernelforge_tools.wording import rounded
+from kernelforge_tools.wording import brief, rounded, shortened_list
 
-SHOWN_ARMS = 8
-SHOWN_MODELS = 8
+SHOWN_ARMS = 3
+SHOWN_MODELS = 3
 
 Dollars = float | Literal["unknown"]
 
@@ -45,7 +46,7 @@ class SpendingView(View):
             tokens=spent.tokens,
             dollars=in_dollars(spent.dollars),
             known_dollars=None if known else rounded(spent.known_dollars),
-            unknown_models=list(spent.unknown_models[:SHOWN_MODELS]) or None,
+            unknown_models=shortened_list(_names(spent.unknown_models), SHOWN_MODELS) or None,
             price_dates=dict(list(spent.price_dates.items())[:SHOWN_MODELS]) or None,
             wall_s=None if spent.wall_seconds is None else rounded(spent.wall_seconds),
             device_s={device: rounded(s) for device, s in spent.device_seconds.items()},
@@ -53,6 +54,10 @@ class SpendingView(View):
             dollars_per_accepted=each if spent.accepted else None,
             tokens_per_accepted=None if tokens_each is None else rounded(tokens_each),
         )
+
+
+def _names(models: Iterable[str]) -> list[str]:
+    return [brief(model) or "" for model in models]
 
 
 class ArmRow(View):
@@ -83,7 +88,7 @@ async def arm_rows(accounts: Accounts) -> list[ArmRow]:
         spent = await accounts.spending(arm=arm)
         rows.append(
             ArmRow(
-                arm=arm,
+                arm=brief(arm) or "",
                 reports=spent.reports,
                 tokens=sum(spent.tokens.values()),
                 dollars=in_dollars(spent.dollars),

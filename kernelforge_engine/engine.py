@@ -59,8 +59,9 @@ from kernelforge_engine.selecting import Selector
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.jobs import Jobs
+from kernelforge_engine.store.outlines import Outlines
 from kernelforge_engine.store.removal import Removal
-from kernelforge_engine.store.trees import Trees, is_valid
+from kernelforge_engine.store.trees import Best, Trees, is_valid
 from kernelforge_engine.store.usage import UsageBook
 from kernelforge_engine.submission import Candidate, Submitter, plans_at
 
@@ -91,7 +92,9 @@ class Engine:
         self._checks = ModelChecks(self._children, self._captures, self._trees, settings.cache)
         self.redact = Redactor(settings.secrets, settings.home)
         self._jobs = JobRunner(Jobs(database), tasks, clock, self.redact)
-        self._selector = Selector(self._captures, self._trees, settings.lease_seconds, clock)
+        self._selector = Selector(
+            self._captures, self._trees, Outlines(database), settings.lease_seconds, clock
+        )
         self._submitter = Submitter(
             settings, self._captures, self._trees, self._children, clock, secret
         )
@@ -259,6 +262,18 @@ class Engine:
         await self._captures.variant(variant_id)
         await self._trees.root(variant_id, self._clock())
         return await self._trees.nodes(variant_id)
+
+    async def twin(self, variant_id: str, text: str) -> Node | None:
+        """The node of a variant that holds this very source."""
+        return await self._trees.twin(variant_id, codec.sha256(text))
+
+    async def line(self, node_id: str) -> tuple[Node, ...]:
+        """A node and what it was made from, eager itself first."""
+        return await self._trees.line(node_id)
+
+    async def best(self, capture_id: str) -> dict[str, Best]:
+        """The best node of every target of a capture, by variant."""
+        return await self._trees.best(capture_id)
 
     async def attempts(self, variant_id: str) -> tuple[Attempt, ...]:
         """The proposals for a variant that did not become nodes, newest first."""

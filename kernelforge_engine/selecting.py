@@ -7,8 +7,8 @@ from kernelforge_engine.exchanges import Selection
 from kernelforge_engine.records import Lease, Variant
 from kernelforge_engine.search.policy import policy as policy_named
 from kernelforge_engine.search.policy import select
-from kernelforge_engine.search.tree import Tree
 from kernelforge_engine.store.captures import Captures
+from kernelforge_engine.store.outlines import Outlines
 from kernelforge_engine.store.trees import Trees
 
 
@@ -19,10 +19,11 @@ class Selector:
         self,
         captures: Captures,
         trees: Trees,
+        outlines: Outlines,
         lease_seconds: float,
         clock: Callable[[], float],
     ) -> None:
-        self._captures, self._trees = captures, trees
+        self._captures, self._trees, self._outlines = captures, trees, outlines
         self._lease_seconds, self._clock = lease_seconds, clock
 
     async def target(self, variant_id: str) -> Variant:
@@ -46,7 +47,7 @@ class Selector:
         variant = await self.target(variant_id)
         now = self._clock()
         await self._trees.root(variant_id, now)
-        tree = Tree(await self._trees.snapshot(variant_id, variant.eager_us, now))
+        tree = await self._outlines.tree(variant_id, variant.eager_us, now)
         parent = await self._trees.node(select(tree, rule).id)
         lease = await self._trees.lease(
             Lease(
@@ -58,13 +59,11 @@ class Selector:
                 expires_at=now + self._lease_seconds,
             )
         )
-        nodes = await self._trees.nodes(variant_id)
-        attempts = await self._trees.attempts(variant_id)
         digest = parent.source_digest
         return Selection(
             lease=lease,
             parent=parent,
             source=await self._trees.source(digest) if digest else None,
-            children=tuple(n for n in nodes if n.parent_id == parent.id),
-            failed=tuple(a for a in attempts if a.parent_id == parent.id),
+            children=await self._trees.children(parent.id),
+            failed=await self._trees.attempts(variant_id, parent.id),
         )

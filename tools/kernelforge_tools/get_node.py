@@ -147,8 +147,4 @@ def _evidence(node: Node) -> dict[str, Json] | None:
 
 
 async def _lineage(engine: Engine, node: Node) -> list[NodeRow]:
-    nodes = {n.id: n for n in await engine.tree(node.variant_id)}
-    line = [node]
-    while parent := line[-1].parent_id:
-        line.append(nodes[parent])
-    return [NodeRow.of(n) for n in reversed(line)]
+    return [NodeRow.of(above) for above in await engine.line(node.id)]

@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from kernelforge_engine import __version__, codec
+from kernelforge_engine.accounts import Accounts
 from kernelforge_engine.adapt import Adapted, adapted
 from kernelforge_engine.calls import Json
 from kernelforge_engine.cast import read as read_cast
@@ -20,7 +21,6 @@ from kernelforge_engine.children import Children
 from kernelforge_engine.errors import (
     MeasurementFailed,
     NodeInvalid,
-    NotATarget,
     UnknownId,
 )
 from kernelforge_engine.evidence import Bundle
@@ -51,16 +51,18 @@ from kernelforge_engine.model_checks import ModelChecks, model_order, must_exist
 from kernelforge_engine.optimize import Optimizer
 from kernelforge_engine.origins import bundle
 from kernelforge_engine.pool.orders import CaptureOrder, TimeOrder
-from kernelforge_engine.records import Capture, Card, Lease, Node, Variant
+from kernelforge_engine.prices import Prices
+from kernelforge_engine.records import Capture, Card, Node, Variant
+from kernelforge_engine.redaction import Redactor
 from kernelforge_engine.rerun import Rerun, Rerunner
-from kernelforge_engine.search.policy import policy as policy_named
-from kernelforge_engine.search.policy import select as select_node
-from kernelforge_engine.search.tree import Tree
+from kernelforge_engine.selecting import Selector
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.jobs import Jobs
+from kernelforge_engine.store.outlines import Outlines
 from kernelforge_engine.store.removal import Removal
-from kernelforge_engine.store.trees import Trees, is_valid
+from kernelforge_engine.store.trees import Best, Trees, is_valid
+from kernelforge_engine.store.usage import UsageBook
 from kernelforge_engine.submission import Candidate, Submitter, plans_at
 
 SECRET_BYTES = 32
@@ -77,16 +79,22 @@ class Engine:
         settings: Settings,
         database: Database,
         tasks: TaskGroup,
+        prices: Prices,
         clock: Callable[[], float] = time.time,
         secret: Callable[[], str] = lambda: secrets.token_hex(SECRET_BYTES),
     ) -> None:
         self._settings, self._clock, self._secret = settings, clock, secret
         self._database = database
         self._captures, self._trees = Captures(database), Trees(database)
+        self.accounts = Accounts(UsageBook(database), prices, clock)
         self._removal = Removal(database, settings.blobs)
         self._children = Children(settings.environment, settings.cache)
         self._checks = ModelChecks(self._children, self._captures, self._trees, settings.cache)
-        self._jobs = JobRunner(Jobs(database), tasks, clock)
+        self.redact = Redactor(settings.secrets, settings.home)
+        self._jobs = JobRunner(Jobs(database), tasks, clock, self.redact)
+        self._selector = Selector(
+            self._captures, self._trees, Outlines(database), settings.lease_seconds, clock
+        )
         self._submitter = Submitter(
             settings, self._captures, self._trees, self._children, clock, secret
         )
@@ -99,15 +107,17 @@ class Engine:
 
         Raises:
             StoreUnavailable, SchemaTooNew
+            BadOption: the user's price table is none.
         """
         project = settings.project.absolute()
         settings = replace(settings, project=project, cache=settings.cache.absolute())
+        prices = Prices.read(settings.prices)
         failure: Exception | None = None
         async with (
             Database.open(project, settings.quota_bytes) as database,
             anyio.create_task_group() as tasks,
         ):
-            engine = cls(settings, database, tasks)
+            engine = cls(settings, database, tasks, prices)
             await engine._jobs.resume()
             try:
                 yield engine
@@ -135,6 +145,8 @@ class Engine:
             notice,
         )
         record = remembered(captured.capture, request, self._clock())
+        if record.error is not None:
+            record = replace(record, error=self.redact(record.error))
         return await self._captures.add(record, captured.sightings)
 
     async def captures(self) -> tuple[Capture, ...]:
@@ -181,41 +193,11 @@ class Engine:
 
     async def select(self, variant_id: str, *, holder: str, policy: str = "log") -> Selection:
         """Choose the node to revise and lease it."""
-        rule = policy_named(policy)
-        variant = await self._target(variant_id)
-        now = self._clock()
-        await self._trees.root(variant_id, now)
-        tree = Tree(await self._trees.snapshot(variant_id, variant.eager_us, now))
-        parent = await self._trees.node(select_node(tree, rule).id)
-        lease = await self._trees.lease(
-            Lease(
-                id="",
-                variant_id=variant_id,
-                parent_id=parent.id,
-                holder=holder,
-                policy=policy,
-                expires_at=now + self._settings.lease_seconds,
-            )
-        )
-        nodes = await self._trees.nodes(variant_id)
-        attempts = await self._trees.attempts(variant_id)
-        return Selection(
-            lease=lease,
-            parent=parent,
-            source=await self.source(parent.source_digest) if parent.source_digest else None,
-            children=tuple(n for n in nodes if n.parent_id == parent.id),
-            failed=tuple(a for a in attempts if a.parent_id == parent.id),
-        )
-
-    async def _target(self, variant_id: str) -> Variant:
-        variant = await self._captures.variant(variant_id)
-        if not variant.target:
-            raise NotATarget(variant=variant_id, why=variant.reason)
-        return variant
+        return await self._selector.select(variant_id, holder, policy)
 
     async def submit(self, proposal: Proposal, notice: Notice) -> Submission:
         """Build and judge a candidate; a valid one becomes a node."""
-        await self._target(proposal.variant_id)
+        await self._selector.target(proposal.variant_id)
         await self._database.room("another candidate")
         archs = (await self._machine.trusted()).archs
         return await self._submitter.submit(proposal, archs, notice)
@@ -256,12 +238,12 @@ class Engine:
             )
         )
         if timed.verdict is not None:
-            await self._trees.file_verdict(node_id, timed.verdict)
+            await self._trees.file_verdict(node_id, timed.verdict, timed.seconds)
             raise NodeInvalid(node=node_id, why=timed.verdict.reason)
         if timed.timing is None:
             raise MeasurementFailed(what=f"node {node_id}", why="no timing came back")
         notice(Progress(done=1, total=1, text=str(timed.timing.outcome)))
-        return await self._trees.file_timing(node_id, timed.timing)
+        return await self._trees.file_timing(node_id, timed.timing, timed.seconds)
 
     async def node(self, node_id: str) -> Node:
         """One node."""
@@ -280,6 +262,18 @@ class Engine:
         await self._captures.variant(variant_id)
         await self._trees.root(variant_id, self._clock())
         return await self._trees.nodes(variant_id)
+
+    async def twin(self, variant_id: str, text: str) -> Node | None:
+        """The node of a variant that holds this very source."""
+        return await self._trees.twin(variant_id, codec.sha256(text))
+
+    async def line(self, node_id: str) -> tuple[Node, ...]:
+        """A node and what it was made from, eager itself first."""
+        return await self._trees.line(node_id)
+
+    async def best(self, capture_id: str) -> dict[str, Best]:
+        """The best node of every target of a capture, by variant."""
+        return await self._trees.best(capture_id)
 
     async def attempts(self, variant_id: str) -> tuple[Attempt, ...]:
         """The proposals for a variant that did not become nodes, newest first."""

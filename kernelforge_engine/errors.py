@@ -6,12 +6,12 @@ KernelForgeError
 │   ├── ModuleMissing, ModuleFailed, PackageMissing, NotCached, ModelUnusable, InputsUnusable
 │   ├── UnknownId (NoCapture), StaleLease, BadOption, NotATarget,
 │   │   NothingToExport (ModelNotFaster),
-│   │   CaptureHoldsWork
+│   │   CaptureHoldsWork, KeyReused
 │   ├── NoCompiler, NoDevice, NotIsolated
 │   └── CastRejected (CastUntrusted), CastsConflict, KeyUnusable, SigningMissing
 └── WorkFailed            the request was fine and the work did not finish (exit code 1)
     ├── ModelRaised, ModelNotMeasured, CaptureEmpty
-    ├── ChildDied, ChildTimedOut, ChildRefused
+    ├── ChildDied, ChildTimedOut, ChildRefused, QueueFull
     ├── StoreUnavailable, QuotaReached, SchemaTooNew, ExampleLost, NotWritten
     ├── ShimUnusable, NotInstalled, NotLaunched
     └── MeasurementFailed (NodeInvalid)
@@ -114,6 +114,11 @@ class CaptureHoldsWork(UsageError):
     export what is worth keeping, then remove the capture with --force."""
 
 
+class KeyReused(UsageError):
+    """The key {key!r} stands for another report, {usage}, and nothing was counted. Next: give every
+    report a key of its own, and repeat a key only to repeat its call."""
+
+
 class NotATarget(UsageError):
     """Variant {variant} is not a target: {why}. Next: choose one that the cards show as a
     target."""
@@ -203,6 +208,11 @@ class ChildRefused(WorkFailed):
 class JobElsewhere(UsageError):
     """Job {job} runs in another server on this project. Next: cancel it there, or call wait_job
     with job_id {job}."""
+
+
+class QueueFull(WorkFailed):
+    """{most} jobs run or wait already, and no more are taken. Next: call wait_job for one of them,
+    or end one with cancel_job, then make this call again."""
 
 
 class DeviceUnwell(WorkFailed):

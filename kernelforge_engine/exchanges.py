@@ -1,13 +1,14 @@
 """What a caller asks of the engine and gets back, as frozen data. Times are microseconds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from kernelforge_engine import limits
 from kernelforge_engine.calls import Backend, Json
-from kernelforge_engine.errors import BadOption
 from kernelforge_engine.measurements import SECONDS, Mode, WholeModel
+from kernelforge_engine.plans import MAX_SOURCE_BYTES
 from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Tier, Verdict
 
 
@@ -21,6 +22,7 @@ class Progress:
 
 
 Notice = Callable[[Progress], None]
+MAX_NOTE_BYTES = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,9 @@ class Settings:
         quota_bytes: the size at which the project folder takes no more captures, candidates and
             records, or None.
         require_sandbox: whether candidates run only where nothing is left open to them.
+        prices: the user's own price table.
+        secrets: values of the environment that are credentials: no text may hold one.
+        home: the user's home, whose name no text of an error or a log holds.
     """
 
     project: Path
@@ -44,6 +49,9 @@ class Settings:
     quota_bytes: int | None = None
     lease_seconds: float = 1800.0
     require_sandbox: bool = False
+    prices: Path | None = None
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    home: str = ""
 
     @property
     def blobs(self) -> Path:
@@ -110,7 +118,7 @@ class Proposal:
     is how thoroughly it is judged.
 
     Raises:
-        BadOption: a text holds what no file can.
+        BadOption: a text is too long, or holds what no file can.
     """
 
     text: str
@@ -122,13 +130,9 @@ class Proposal:
     tier: Tier = "full"
 
     def __post_init__(self) -> None:
-        for name in ("text", "author", "note"):
-            try:
-                getattr(self, name).encode()
-            except UnicodeEncodeError as error:
-                lone = error.object[error.start]
-                why = "half of a character, which cannot be stored"
-                raise BadOption(field=name, value=lone, why=why, accepted="whole ones") from error
+        limits.text("source", self.text, MAX_SOURCE_BYTES, "one file of kernels, without data")
+        limits.text("author", self.author, limits.NAME)
+        limits.text("note", self.note, MAX_NOTE_BYTES, "the idea in one line")
 
 
 @dataclass(frozen=True, kw_only=True)

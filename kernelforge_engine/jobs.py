@@ -12,6 +12,7 @@ from kernelforge_engine.calls import Json
 from kernelforge_engine.errors import (
     JobElsewhere,
     KernelForgeError,
+    QueueFull,
     StoreUnavailable,
     WorkFailed,
 )
@@ -21,6 +22,7 @@ from kernelforge_engine.store.jobs import Jobs
 
 Work = Callable[[Notice], Awaitable[dict[str, Json]]]
 
+MOST_RUNNING = 64
 MOST_KEPT = 64  # ended jobs in memory whose answer nobody fetched, or that are not on record
 
 log = logging.getLogger(__name__)
@@ -49,8 +51,14 @@ class JobRunner:
     it for the job of a process that is gone.
     """
 
-    def __init__(self, jobs: Jobs, tasks: TaskGroup, clock: Callable[[], float]) -> None:
-        self._jobs, self._tasks, self._clock = jobs, tasks, clock
+    def __init__(
+        self,
+        jobs: Jobs,
+        tasks: TaskGroup,
+        clock: Callable[[], float],
+        redact: Callable[[str], str],
+    ) -> None:
+        self._jobs, self._tasks, self._clock, self._redact = jobs, tasks, clock, redact
         self._running: dict[str, _Running] = {}
         self._registering = anyio.Lock()
 
@@ -62,11 +70,17 @@ class JobRunner:
                     await self._file(replace(job, state=JobState.INTERRUPTED))
 
     async def start(self, kind: str, key: str, work: Work) -> Job:
-        """Start work; while a job of the same key runs, or its result was not fetched, attach."""
+        """Start work; while a job of the same key runs, or its result was not fetched, attach.
+
+        Raises:
+            QueueFull
+        """
         async with self._registering:
             for entry in self._running.values():
                 if entry.job.key == key and not entry.answered:
                     return entry.job
+            if self.running >= MOST_RUNNING:
+                raise QueueFull(most=MOST_RUNNING)
             with anyio.CancelScope(shield=True):
                 job = await self._jobs.add(kind, key, os.getpid(), self._clock())
                 entry = self._running[job.id] = _Running(job=job)
@@ -83,7 +97,7 @@ class JobRunner:
             if entry.scope.cancelled_caught:
                 entry.end(JobState.CANCELLED)
         except KernelForgeError as error:
-            entry.end(JobState.FAILED, error=str(error))
+            entry.end(JobState.FAILED, error=self._redact(str(error)))
         except anyio.get_cancelled_exc_class():
             entry.end(JobState.INTERRUPTED)
             raise

@@ -5,6 +5,8 @@ from typing import Literal
 
 from kernelforge_engine.calls import Backend
 
+MAX_SOURCE_BYTES = 256 * 1024
+
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:

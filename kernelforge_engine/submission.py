@@ -68,7 +68,7 @@ class Submitter:
         """
         variant = await self._captures.variant(proposal.variant_id)
         parent_id = await self._parent(proposal)
-        twin = await self._twin(variant, proposal)
+        twin = await self._trees.twin(variant.id, codec.sha256(proposal.text))
         if twin is not None and twin.verdict is not None and _settles(twin, variant, proposal.tier):
             return await self._known(proposal, parent_id, twin, twin.verdict)
         try:
@@ -96,7 +96,12 @@ class Submitter:
         if twin is not None:
             await self._trees.file_verdict(twin.id, verdict)
         return await self._filed(
-            proposal, parent_id, candidate.source, verdict, candidate.artifact.digest
+            proposal,
+            parent_id,
+            candidate.source,
+            verdict,
+            candidate.artifact.digest,
+            judged.seconds,
         )
 
     async def _parent(self, proposal: Proposal) -> str:
@@ -122,12 +127,6 @@ class Submitter:
                 accepted=f"a node of {proposal.variant_id}",
             )
         return parent.id
-
-    async def _twin(self, variant: Variant, proposal: Proposal) -> Node | None:
-        """The node that already holds this very source."""
-        digest = codec.sha256(proposal.text)
-        nodes = await self._trees.nodes(variant.id)
-        return next((node for node in nodes if node.source_digest == digest), None)
 
     async def _known(
         self, proposal: Proposal, parent_id: str, twin: Node, verdict: Verdict
@@ -240,6 +239,7 @@ class Submitter:
         source: Source,
         verdict: Verdict,
         artifact_digest: str | None,
+        seconds: float | None = None,
     ) -> Submission:
         filing = Filing(
             variant_id=proposal.variant_id,
@@ -250,6 +250,7 @@ class Submitter:
             note=proposal.note,
             verdict=verdict,
             artifact_digest=artifact_digest,
+            device_seconds=seconds,
             at=self._clock(),
         )
         if verdict.status == Status.VALID:

@@ -9,9 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kernelforge_engine.calls import Backend
 from kernelforge_engine.codec import sha256
 from kernelforge_engine.launch.expression import ExpressionError, parse
-from kernelforge_engine.plans import Launch, LaunchPlan, Source, Workspace
+from kernelforge_engine.plans import MAX_SOURCE_BYTES, Launch, LaunchPlan, Source, Workspace
 
-MAX_SOURCE_BYTES = 256 * 1024
 MAX_LAUNCHES = 64
 HEADER = re.compile(r"\A\s*/\*\s*kernelforge\b(.*?)\*/", re.DOTALL)
 KERNEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:<[A-Za-z0-9_:, <>]+>)?")

@@ -141,9 +141,10 @@ class JudgeOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """The verdict."""
+    """The verdict, and for how many seconds it held the device."""
 
     verdict: Verdict
+    seconds: float = 0.0
     kind: Literal["judged"] = "judged"
 
 
@@ -167,10 +168,12 @@ class TimeOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """The timing, or the verdict that says why a candidate that was valid is not any more."""
+    """The timing, or the verdict that says why a candidate that was valid is not any more; and for
+    how many seconds it held the device."""
 
     timing: Timing | None
     verdict: Verdict | None = None
+    seconds: float = 0.0
     kind: Literal["timed"] = "timed"
 
 

@@ -71,9 +71,8 @@ def widens(tree: Tree, node: TreeNode, rule: Policy) -> bool:
     """Whether a node takes another child; an open lease counts as a child to come."""
     progress = min(1.0, tree.weight(tree.root) / rule.annealing_visits)
     alpha = rule.widening_start - (rule.widening_start - rule.widening_end) * progress
-    children = len(tree.children(node)) + node.pending
     room: int = floor(max(1, tree.weight(node)) ** alpha)
-    return children <= room
+    return tree.width(node) <= room
 
 
 def stagnant(tree: Tree, node: TreeNode, rule: Policy) -> bool:

@@ -1,8 +1,8 @@
 """A revision tree as the search sees it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +31,40 @@ class Tree:
             if node.parent_id is not None:
                 self._children.setdefault(node.parent_id, []).append(node)
         self.root = next(n for n in self._nodes.values() if n.parent_id is None)
+        self._best = self._lowest()
+        self.hold({node.id: node.pending for node in self._nodes.values() if node.pending})
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def holding(self, held: Mapping[str, int]) -> "Tree":
+        """The same tree under other leases, so many on each of these nodes; how long that takes
+        depends on how deep they lie, not on how many nodes there are."""
+        other = copy(self)
+        other.hold(held)
+        return other
+
+    def hold(self, held: Mapping[str, int]) -> None:
+        """Put these leases on the tree, and take all others away."""
+        self._held = dict(held)
+        self._pending = self._above(held)
 
     def children(self, node: TreeNode) -> list[TreeNode]:
         """The children of a node, oldest first."""
         return self._children.get(node.id, [])
 
+    def width(self, node: TreeNode) -> int:
+        """The children of a node; an open lease on it counts as a child to come."""
+        return len(self.children(node)) + self._held.get(node.id, 0)
+
     def weight(self, node: TreeNode) -> int:
         """The visits of a node, with the virtual visits of every open lease in its subtree."""
-        return node.visits + self._pending[node.id]
+        return node.visits + self._pending.get(node.id, 0)
 
     def best_us(self, node: TreeNode) -> float | None:
         """The lowest latency in the subtree of a node."""
         return self._best[node.id]
 
-    @cached_property
     def _order(self) -> list[TreeNode]:
         """Children before parents."""
         order, stack = [], [self.root]
@@ -54,17 +74,19 @@ class Tree:
             stack += self.children(node)
         return order[::-1]
 
-    @cached_property
-    def _pending(self) -> dict[str, int]:
+    def _above(self, held: Mapping[str, int]) -> dict[str, int]:
+        """Leases summed up over every node that has one in its subtree."""
         pending: dict[str, int] = {}
-        for node in self._order:
-            pending[node.id] = node.pending + sum(pending[c.id] for c in self.children(node))
+        for node_id, number in held.items():
+            above: str | None = node_id
+            while above is not None:
+                pending[above] = pending.get(above, 0) + number
+                above = self._nodes[above].parent_id
         return pending
 
-    @cached_property
-    def _best(self) -> dict[str, float | None]:
+    def _lowest(self) -> dict[str, float | None]:
         best: dict[str, float | None] = {}
-        for node in self._order:
+        for node in self._order():
             known = [best[c.id] for c in self.children(node)] + [node.latency_us]
             best[node.id] = min((us for us in known if us is not None), default=None)
         return best

@@ -1,5 +1,6 @@
 """Captures, cards and variants on disk."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
@@ -20,6 +21,7 @@ SELECT s.*, v.call AS call FROM sightings s JOIN variants v ON v.id = s.variant_
 """
 
 
+MOST_HELD = 4  # captures whose cards are kept in memory
 DETAILS = tuple(f.name for f in fields(Details))
 
 
@@ -35,6 +37,7 @@ class Captures:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._cards: OrderedDict[str, tuple[Card, ...]] = OrderedDict()
 
     async def add(self, capture: Capture, sightings: Sequence[Sighting]) -> Capture:
         """File a capture with everything it saw, in one transaction; it comes back with its id."""
@@ -101,7 +104,16 @@ class Captures:
         return _capture(found)
 
     async def cards(self, capture_id: str) -> tuple[Card, ...]:
-        """The cards of a capture, by share of the captured time."""
+        """The cards of a capture, by share of the captured time. A capture that is filed never
+        changes and its id is never given again, so the cards of the latest few are held."""
+        if capture_id not in self._cards:
+            self._cards[capture_id] = await self._read_cards(capture_id)
+            while len(self._cards) > MOST_HELD:
+                self._cards.popitem(last=False)
+        self._cards.move_to_end(capture_id)
+        return self._cards[capture_id]
+
+    async def _read_cards(self, capture_id: str) -> tuple[Card, ...]:
         rows = await self._database.rows(f"{CARD} WHERE k.capture_id = ?", (row("c", capture_id),))
         cards = [await self._card(r) for r in rows]
         return tuple(sorted(cards, key=lambda c: -c.share))

@@ -2,7 +2,7 @@
 
 import sqlite3
 import stat
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +19,7 @@ PAGE_BYTES = 4096
 NAME = "forge.db"
 
 Row = sqlite3.Row
+Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -124,7 +125,7 @@ class Database:
                         await self._connection.rollback()  # after what still runs; may find nothing
                     raise
 
-    async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+    async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Every row of a query."""
         with _refusals(self._folder, self._quota):
             return list(await self._connection.execute_fetchall(sql, parameters))

@@ -12,6 +12,7 @@ NOUNS = {
     "j": ("job", "use the id that a slow tool answered with, as j1, or call that tool again"),
 }
 NEWEST = "latest"  # how the store names a capture that nobody named
+MOST_SHOWN = 40
 MOST_DIGITS = 18  # more than SQLite's integers hold names no row
 
 
@@ -41,4 +42,4 @@ def unknown(letter: str, text: str) -> UnknownId:
 
 def _unknown(letter: str, text: str) -> UnknownId:
     noun, step = NOUNS[letter]
-    return UnknownId(kind=noun, value=text, step=step)
+    return UnknownId(kind=noun, value=text[:MOST_SHOWN], step=step)

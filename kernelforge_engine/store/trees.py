@@ -7,10 +7,10 @@ from kernelforge_engine import codec
 from kernelforge_engine.errors import StaleLease
 from kernelforge_engine.exchanges import Attempt
 from kernelforge_engine.plans import Source
-from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Timing, Verdict
-from kernelforge_engine.search.tree import TreeNode
+from kernelforge_engine.records import Label, Lease, Node, Status, Timing, Verdict
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
+from kernelforge_engine.store.usage import worked
 
 PATH_TO_ROOT = """
 WITH RECURSIVE path (id, parent_id) AS (
@@ -19,11 +19,27 @@ WITH RECURSIVE path (id, parent_id) AS (
     SELECT nodes.id, nodes.parent_id FROM nodes JOIN path ON nodes.id = path.parent_id
 )
 """
+NODE = """
+SELECT n.id, n.variant_id, n.parent_id, n.source_digest, n.artifact_digest, n.label, n.author,
+       n.note, n.visits, n.timing, n.verdict, n.created_at
+FROM nodes n
+"""
+ROOT = f"{NODE} WHERE variant_id = ? AND parent_id IS NULL"
+BEST = """
+SELECT n.id, n.variant_id, json_extract(n.timing, '$.speedup') AS speedup
+FROM sightings s JOIN cards k ON k.id = s.card_id JOIN nodes n ON n.id = (
+    SELECT b.id FROM nodes b
+    WHERE b.variant_id = s.variant_id AND b.valid = 1 AND b.outcome <> 'implausible'
+    ORDER BY b.faster DESC, b.low DESC LIMIT 1
+)
+WHERE k.capture_id = ? AND s.target
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filing:
-    """What a judged proposal brings: where it belongs, its source, its author's words."""
+    """What a judged proposal brings: where it belongs, its source, its author's words, and how long
+    judging it held the device, None where it was not run."""
 
     variant_id: str
     parent_id: str
@@ -34,6 +50,15 @@ class Filing:
     verdict: Verdict
     artifact_digest: str | None
     at: float
+    device_seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """The best node of a variant in short."""
+
+    node_id: str
+    speedup: float
 
 
 class Trees:
@@ -45,16 +70,16 @@ class Trees:
     async def root(self, variant_id: str, at: float) -> Node:
         """The root of a variant's tree, eager itself, planted on the first call."""
         number = row("v", variant_id)
-        async with self._database.transaction():
-            await self._database.execute(
-                """INSERT INTO nodes (variant_id, parent_id, label, author, note, visits,
-                                      created_at)
-                   VALUES (?, NULL, ?, 'engine', 'eager', 1, ?) ON CONFLICT DO NOTHING""",
-                (number, Label.FALLBACK, at),
-            )
-        (found,) = await self._database.rows(
-            "SELECT * FROM nodes WHERE variant_id = ? AND parent_id IS NULL", (number,)
-        )
+        found = await self._database.row(ROOT, (number,))
+        if found is None:
+            async with self._database.transaction():
+                await self._database.execute(
+                    """INSERT INTO nodes (variant_id, parent_id, label, author, note, visits,
+                                          created_at)
+                       VALUES (?, NULL, ?, 'engine', 'eager', 1, ?) ON CONFLICT DO NOTHING""",
+                    (number, Label.FALLBACK, at),
+                )
+            (found,) = await self._database.rows(ROOT, (number,))
         return _node(found)
 
     async def node(self, node_id: str) -> Node:
@@ -63,7 +88,7 @@ class Trees:
         Raises:
             UnknownId: there is none.
         """
-        found = await self._database.row("SELECT * FROM nodes WHERE id = ?", (row("n", node_id),))
+        found = await self._database.row(f"{NODE} WHERE n.id = ?", (row("n", node_id),))
         if found is None:
             raise unknown("n", node_id)
         return _node(found)
@@ -71,14 +96,48 @@ class Trees:
     async def nodes(self, variant_id: str) -> tuple[Node, ...]:
         """Every node of a tree, parents before children."""
         rows = await self._database.rows(
-            "SELECT * FROM nodes WHERE variant_id = ? ORDER BY id", (row("v", variant_id),)
+            f"{NODE} WHERE n.variant_id = ? ORDER BY n.id", (row("v", variant_id),)
         )
         return tuple(_node(r) for r in rows)
 
-    async def attempts(self, variant_id: str) -> tuple[Attempt, ...]:
-        """The proposals that did not become nodes, newest first."""
+    async def children(self, node_id: str) -> tuple[Node, ...]:
+        """The nodes that were made from this one, oldest first."""
         rows = await self._database.rows(
-            "SELECT * FROM attempts WHERE variant_id = ? ORDER BY id DESC", (row("v", variant_id),)
+            f"{NODE} WHERE n.parent_id = ? ORDER BY n.id", (row("n", node_id),)
+        )
+        return tuple(_node(r) for r in rows)
+
+    async def line(self, node_id: str) -> tuple[Node, ...]:
+        """A node and what it was made from, eager itself first."""
+        rows = await self._database.rows(
+            f"{PATH_TO_ROOT} {NODE} WHERE n.id IN (SELECT id FROM path) ORDER BY n.id",
+            (row("n", node_id),),
+        )
+        return tuple(_node(r) for r in rows)
+
+    async def best(self, capture_id: str) -> dict[str, Best]:
+        """The best node of every target of a capture, by variant: one that was found faster before
+        all others, then the one with the highest lower bound."""
+        rows = await self._database.rows(BEST, (row("c", capture_id),))
+        return {
+            tag("v", r["variant_id"]): Best(node_id=tag("n", r["id"]), speedup=r["speedup"])
+            for r in rows
+        }
+
+    async def twin(self, variant_id: str, digest: str) -> Node | None:
+        """The node of a variant that holds this very source."""
+        found = await self._database.row(
+            f"{NODE} WHERE n.variant_id = ? AND n.source_digest = ?", (row("v", variant_id), digest)
+        )
+        return None if found is None else _node(found)
+
+    async def attempts(self, variant_id: str, parent_id: str | None = None) -> tuple[Attempt, ...]:
+        """The proposals that did not become nodes, newest first: all, or those below a node."""
+        where, value = "variant_id", row("v", variant_id)
+        if parent_id is not None:
+            where, value = "parent_id", row("n", parent_id)
+        rows = await self._database.rows(
+            f"SELECT * FROM attempts WHERE {where} = ? ORDER BY id DESC", (value,)
         )
         return tuple(_attempt(r) for r in rows)
 
@@ -86,29 +145,6 @@ class Trees:
         """The text of a candidate."""
         found = await self._database.row("SELECT text FROM sources WHERE digest = ?", (digest,))
         return None if found is None else str(found["text"])
-
-    async def snapshot(self, variant_id: str, eager_us: float, at: float) -> tuple[TreeNode, ...]:
-        """A tree as the search sees it, with the virtual visits of the leases open at `at`."""
-        pending: dict[str, int] = {}
-        for lease in await self._open_leases(variant_id, at):
-            pending[tag("n", lease["parent_id"])] = pending.get(tag("n", lease["parent_id"]), 0) + 1
-        return tuple(
-            TreeNode(
-                id=n.id,
-                parent_id=n.parent_id,
-                visits=n.visits,
-                pending=pending.get(n.id, 0),
-                latency_us=_latency(n, eager_us),
-            )
-            for n in await self.nodes(variant_id)
-        )
-
-    async def _open_leases(self, variant_id: str, at: float) -> list[Row]:
-        return await self._database.rows(
-            """SELECT * FROM leases
-               WHERE variant_id = ? AND closed_at IS NULL AND expires_at > ?""",
-            (row("v", variant_id), at),
-        )
 
     async def lease(self, lease: Lease) -> Lease:
         """Record a lease; it comes back with its id."""
@@ -185,6 +221,7 @@ class Trees:
                 )
                 if not closed and twin is None:
                     raise _used(filing.lease_id, filing.variant_id)
+            await worked(self._database, "judge", filing.device_seconds, node=number)
         return await self.node(tag("n", number))
 
     async def _insert_node(self, filing: Filing) -> int:
@@ -226,6 +263,7 @@ class Trees:
                     filing.at,
                 ),
             )
+            await worked(self._database, "judge", filing.device_seconds, attempt=number)
         return tag("a", number)
 
     async def _keep_source(self, source: Source) -> None:
@@ -234,7 +272,9 @@ class Trees:
             (source.digest, source.backend, source.text),
         )
 
-    async def file_timing(self, node_id: str, timing: Timing) -> Node:
+    async def file_timing(
+        self, node_id: str, timing: Timing, device_seconds: float | None = None
+    ) -> Node:
         """Record a node's timing; its first one adds a visit to it and to every ancestor."""
         number = row("n", node_id)
         async with self._database.transaction():
@@ -250,9 +290,12 @@ class Trees:
                     UPDATE nodes SET visits = visits + 1 WHERE id IN (SELECT id FROM path)""",
                     (number,),
                 )
+            await worked(self._database, "time", device_seconds, node=number)
         return await self.node(node_id)
 
-    async def file_verdict(self, node_id: str, verdict: Verdict) -> Node:
+    async def file_verdict(
+        self, node_id: str, verdict: Verdict, device_seconds: float | None = None
+    ) -> Node:
         """Record what a node was found to be when it was looked at again; where it is not valid any
         more, what its timing said goes with it."""
         kept = "timing" if verdict.status == Status.VALID else "NULL"
@@ -261,6 +304,7 @@ class Trees:
                 f"UPDATE nodes SET verdict = ?, timing = {kept} WHERE id = ?",
                 (codec.dumps(verdict), row("n", node_id)),
             )
+            await worked(self._database, "time", device_seconds, node=row("n", node_id))
         return await self.node(node_id)
 
     async def close_lease(self, lease_id: str, at: float) -> None:
@@ -274,15 +318,6 @@ class Trees:
 
 def _used(lease_id: str, variant_id: str) -> StaleLease:
     return StaleLease(lease=lease_id, why="been used", variant=variant_id)
-
-
-def _latency(node: Node, eager_us: float) -> float | None:
-    """What the search may believe of a node: nothing below what physics allows, or not valid."""
-    if node.parent_id is None:
-        return eager_us
-    if node.timing is None or node.timing.outcome == Outcome.IMPLAUSIBLE or not is_valid(node):
-        return None
-    return node.timing.candidate_us
 
 
 def is_valid(node: Node) -> bool:

@@ -1,6 +1,9 @@
 """The Judge: the long-lived child that owns references, seeds and verdicts."""
 
 import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -31,7 +34,8 @@ from kernelforge_engine.worker.verdicts import Case
 class Judge:
     """Answers orders; keeps the last variant's example on its device between them."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._case: Case | None = None
         self._rooflines: dict[torch.device, Roofline] = {}
         self._well: set[torch.device] = set()
@@ -48,8 +52,10 @@ class Judge:
         if case.device not in self._well:
             check(case.device)
             self._well.add(case.device)
+        start = self._clock()
         try:
             reply = self._reply(order, case, secret)
+            reply = replace(reply, seconds=self._clock() - start)
         finally:
             SPARES.fill(Kind.of(order.variant.call, order.environment, case.device))
         if is_suspect(reply.verdict):

@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 import anyio
@@ -12,6 +12,7 @@ from mcp.types import Completion, CompletionArgument
 from kernelforge_engine import __version__
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Settings
+from kernelforge_engine.redaction import Redactor
 from kernelforge_tools import guide
 from kernelforge_tools.completions import completed
 from kernelforge_tools.prompts import add_prompts
@@ -52,9 +53,23 @@ def build_server(engine: AbstractAsyncContextManager[Engine]) -> MCPServer[Engin
     return server
 
 
-def log_to_stderr() -> None:
+class _Redacting(logging.Formatter):
+    """A formatter whose records, tracebacks included, hold no credential."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__("%(levelname)s %(name)s: %(message)s")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text of a record."""
+        return self._redact(super().format(record))
+
+
+def log_to_stderr(settings: Settings) -> None:
     """Configure logging before the SDK does: it would draw boxed tracebacks into a client's log."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Redacting(Redactor(settings.secrets, settings.home)))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("kernelforge_engine").setLevel(logging.INFO)
 
 
@@ -64,7 +79,7 @@ def serve(settings: Settings) -> None:
     Raises:
         StoreUnavailable, SchemaTooNew
     """
-    log_to_stderr()
+    log_to_stderr(settings)
     anyio.run(_serve, settings, backend_options={"use_uvloop": sys.platform != "win32"})
 
 

@@ -24,6 +24,9 @@ PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LEAST_TOKEN_BYTES = 32
 GRACE_SECONDS = 5
+MAX_BODY_BYTES = 4 << 20
+MAX_SESSIONS = 64
+MAX_CONNECTIONS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +103,7 @@ def serve_http(settings: Settings, door: Door, ready: Callable[[str], None]) -> 
     Raises:
         BadOption, StoreUnavailable, SchemaTooNew
     """
-    log_to_stderr()
+    log_to_stderr(settings)
     with _bound(door) as listener:
         anyio.run(
             _serve, settings, door, listener, ready,
@@ -113,11 +116,16 @@ async def _serve(
 ) -> None:
     async with Engine.open(settings) as engine:
         app: ASGIApp = build_server(nullcontext(engine)).streamable_http_app(
-            streamable_http_path=PATH, transport_security=door.security
+            streamable_http_path=PATH,
+            transport_security=door.security,
+            max_request_body_size=MAX_BODY_BYTES,
+            max_sessions=MAX_SESSIONS,
         )
         config = uvicorn.Config(
             _Guarded(app, door.token) if door.token else app,
             log_level="warning",
+            log_config=None,  # its own handlers would write past the redaction
+            limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         ready(f"http://{_shown(door.host)}:{listener.getsockname()[1]}{PATH}")

@@ -31,6 +31,9 @@ def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ
         environment=child_environment(environ),
         cache=_cache(environ),
         quota_bytes=_quota(environ),
+        prices=_prices(environ),
+        secrets=secrets(environ),
+        home=environ.get("HOME", ""),
         require_sandbox=environ.get("KERNELFORGE_REQUIRE_SANDBOX", "0") not in ("", "0"),
     )
 
@@ -38,6 +41,11 @@ def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ
 def token(environ: Mapping[str, str] = os.environ) -> str:
     """What clients over HTTP must carry, empty where nothing is asked of them."""
     return environ.get("KERNELFORGE_TOKEN", "").strip()
+
+
+def secrets(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """The values of the environment that are credentials by their names."""
+    return frozenset(value.strip() for name, value in environ.items() if name.endswith(SECRET))
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -64,6 +72,11 @@ def _quota(environ: Mapping[str, str]) -> int | None:
             accepted="a whole number such as 20000000000, or leave it unset",
         )
     return int(chosen)
+
+
+def _prices(environ: Mapping[str, str]) -> Path | None:
+    chosen = environ.get("KERNELFORGE_PRICES")
+    return absolute(chosen) if chosen else None
 
 
 def _cache(environ: Mapping[str, str]) -> Path:

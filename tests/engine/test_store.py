@@ -32,6 +32,7 @@ from kernelforge_engine.records import (
 from kernelforge_engine.store.blobs import blob_path
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.database import Database
+from kernelforge_engine.store.outlines import Outlines
 from kernelforge_engine.store.removal import Removal
 from kernelforge_engine.store.trees import Filing, Trees
 
@@ -233,8 +234,10 @@ async def test_a_lease_is_a_virtual_visit_until_it_expires(tmp_path):
         trees = Trees(database)
         root = await trees.root("v1", 1.0)
         lease = await trees.lease(lease_of(root))
-        assert (await trees.snapshot("v1", 10.0, 50.0))[0].pending == 1
-        assert (await trees.snapshot("v1", 10.0, 100.0))[0].pending == 0
+        outlines = Outlines(database)
+        for at, weight in ((50.0, 2), (100.0, 1)):
+            tree = await outlines.tree("v1", 10.0, at)
+            assert tree.weight(tree.root) == weight
         with pytest.raises(KernelForgeError, match="has expired"):
             await trees.open_lease(lease.id, 100.0)
 
@@ -276,7 +279,9 @@ async def test_the_search_does_not_believe_the_latency_of(tmp_path, outcome, sta
         root = await trees.root("v1", 1.0)
         node = await trees.file_node(filing("v1", root.id, status=status))
         await trees.file_timing(node.id, replace(TIMING, outcome=outcome))
-        assert [n.latency_us for n in await trees.snapshot("v1", 10.0, 1.0)] == [10.0, None]
+        tree = await Outlines(database).tree("v1", 10.0, 1.0)
+        assert (tree.root.latency_us, tree.best_us(tree.root)) == (10.0, 10.0)
+        assert [tree.best_us(n) for n in tree.children(tree.root)] == [None]
 
 
 async def test_a_source_that_was_judged_twice_is_one_node(tmp_path):

@@ -97,6 +97,29 @@ def test_other_hosts_and_pages_of_other_sites_are_turned_away(serve):
     assert served.post(Origin="https://evil.example") == 403
 
 
+def _opened(served):
+    """The status of a request that opens a session as older clients do."""
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "0"},
+        },
+    }
+    return httpx2.post(served.url, json=hello, headers=HEADERS).status_code
+
+
+def test_a_request_beyond_4_mib_and_a_65th_session_are_refused(serve):
+    served = serve()
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "x": "' + b"x" * (4 << 20) + b'"}'
+    assert httpx2.post(served.url, content=body, headers=HEADERS).status_code == 413
+    assert {_opened(served) for _ in range(64)} == {200}
+    assert _opened(served) in (429, 503)
+
+
 async def test_a_token_is_asked_of_everybody_where_one_is_set(serve):
     served = serve(token=TOKEN)
     assert served.post() == 401

@@ -7,6 +7,8 @@ from typing import Any, Generic, TypeVar
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
+from kernelforge_tools.bounds import bounded, compact
+
 T = TypeVar("T")
 
 
@@ -57,9 +59,9 @@ def plain(answer: Answer[Any]) -> dict[str, Any]:
 
 def result(answer: Answer[Any]) -> CallToolResult:
     """An answer as the wire carries it: some clients read only the text, some only the object."""
-    content = plain(answer)
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content)
+    content = bounded(plain(answer))
+    text = TextContent(type="text", text=compact(content))
+    return CallToolResult(content=[text], structured_content=content)
 
 
 def call(tool: str, **arguments: object) -> str:

@@ -11,6 +11,8 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict
 
+from kernelforge_engine.engine import Engine
+from kernelforge_tools import bounds
 from kernelforge_tools.answer import Answer, result, schema
 from kernelforge_tools.failures import tool_error
 
@@ -29,11 +31,14 @@ class ForgeTool(Tool):
         Raises:
             ToolError: with a text for the agent.
         """
+        engine: Engine = context.request_context.lifespan_context
         try:
+            bounds.check(self.name, arguments)
             answer = await super().run(arguments, context)
         except ToolError as raised:
             accepted = list(self.fn_metadata.arg_model.model_fields)
-            raise tool_error(self.name, accepted, raised) from raised.__cause__
+            error = tool_error(self.name, accepted, raised, engine.redact)
+            raise error from raised.__cause__
         return result(answer) if convert_result else answer
 
 

@@ -15,6 +15,7 @@ from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.families import FamilyRow, FamilyView
 from kernelforge_tools.fitting import fitted
 from kernelforge_tools.reference import Reference, reference
+from kernelforge_tools.spending import SpendingView, spending
 from kernelforge_tools.tensors import HeaderReference, header_reference
 from kernelforge_tools.views import AttemptRow, CardBrief, NodeRow, VariantLine, by_time
 from kernelforge_tools.wording import left_out, number_text, rounded
@@ -24,7 +25,14 @@ MAX_VARIANTS = 40
 MAX_NODES = MAX_ATTEMPTS = 10
 
 Section = Literal[
-    "format", "starting_points", "skeleton", "reference", "inside", "tree", "all_variants"
+    "format",
+    "starting_points",
+    "skeleton",
+    "reference",
+    "inside",
+    "tree",
+    "all_variants",
+    "usage",
 ]
 
 
@@ -64,6 +72,7 @@ class CardView(View):
     inside: list[InsideRow] | None = None
     nodes: list[NodeRow] | None = None
     attempts: list[AttemptRow] | None = None
+    usage: SpendingView | None = None
     format: str | None = None
     left_out: list[str] | None = None
 
@@ -81,7 +90,7 @@ async def get_card(
             description="`format`: how to write a candidate; `starting_points`: library sources; "
             "`skeleton`: a candidate that compiles, to be filled in; `reference`: what is computed "
             "and every buffer; `inside`: a region's operators; `tree`: nodes and failures; "
-            "`all_variants`: more than the first three"
+            "`all_variants`: more than the first three; `usage`: what it has cost"
         ),
     ] = (),
 ) -> Answer[CardView]:
@@ -101,6 +110,8 @@ async def get_card(
         view = _detailed(view, chosen, sections)
     if "tree" in sections:
         view = await _with_tree(view, engine, chosen.id)
+    if "usage" in sections:
+        view = view.model_copy(update={"usage": await spending(engine.accounts, card.id)})
     return Answer(
         status="ok",
         summary=_summary(card, chosen),

@@ -12,7 +12,9 @@ from kernelforge_engine.records import Node
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.lookups import ATTEMPT, attempt
 from kernelforge_tools.views import AttemptRow, NodeRow, VerdictDetail
-from kernelforge_tools.wording import meanings
+from kernelforge_tools.wording import brief, meanings
+
+MAX_SOURCE_CHARS = 12_000
 
 Section = Literal["source", "verdict", "timing", "lineage"]
 
@@ -24,7 +26,10 @@ class NodeView(View):
     attempt: AttemptRow | None = None
     variant_id: str
     parent_id: str | None = None
+    note: str | None = None
+    """All of a note that the row shows the beginning of."""
     source: str | None = None
+    left_out: str | None = None
     verdict: VerdictDetail | None = None
     timing_evidence: dict[str, Json] | None = None
     meaning: dict[str, str] | None = None
@@ -38,6 +43,9 @@ async def get_node(
     sections: Annotated[
         tuple[Section, ...], Field(description="parts to add to the short form")
     ] = (),
+    source_offset: Annotated[
+        int, Field(ge=0, description="where to go on in a source that was cut")
+    ] = 0,
 ) -> Answer[NodeView]:
     """Show a node of a revision tree: who wrote it, its note, visits and timing.
 
@@ -47,16 +55,20 @@ async def get_node(
     """
     engine = ctx.request_context.lifespan_context
     if node_id.startswith(ATTEMPT):
-        return await _failed(engine, await attempt(engine, node_id))
+        return await _failed(engine, await attempt(engine, node_id), source_offset)
     node = await engine.node(node_id)
     timing = _evidence(node) if "timing" in sections else None
+    text = await _source(engine, node) if "source" in sections else None
+    source, rest = _part(node.id, text, source_offset)
     return Answer(
         status="ok",
         summary=f"{node.id} of {node.variant_id} ({node.label}): {_outcome(node)}.",
         data=NodeView(
             node=NodeRow.of(node),
             variant_id=node.variant_id,
-            source=await _source(engine, node) if "source" in sections else None,
+            note=_whole(node.note),
+            source=source,
+            left_out=rest,
             verdict=_verdict(node) if "verdict" in sections else None,
             timing_evidence=timing,
             meaning=meanings(timing) if timing else None,
@@ -70,7 +82,34 @@ async def get_node(
     )
 
 
-async def _failed(engine: Engine, found: Attempt) -> Answer[NodeView]:
+async def whole_source(engine: Engine, node_id: str) -> str:
+    """The candidate file of a node or an attempt, empty for eager itself.
+
+    Raises:
+        UnknownId
+    """
+    if node_id.startswith(ATTEMPT):
+        return await engine.source((await attempt(engine, node_id)).source_digest)
+    return await _source(engine, await engine.node(node_id)) or ""
+
+
+def _whole(note: str) -> str | None:
+    return note if brief(note) != (note or None) else None
+
+
+def _part(node_id: str, text: str | None, offset: int) -> tuple[str | None, str | None]:
+    """The part of a source that one answer holds, and how to get the next."""
+    if text is None or (not offset and len(text) <= MAX_SOURCE_CHARS):
+        return text, None
+    end = offset + MAX_SOURCE_CHARS
+    rest = call("get_node", node_id=node_id, sections=["source"], source_offset=end)
+    where = f"characters {offset} to {min(end, len(text))} of {len(text)} of the source"
+    return text[offset:end], where + (f"; {rest} for the next" if end < len(text) else "")
+
+
+async def _failed(engine: Engine, found: Attempt, source_offset: int) -> Answer[NodeView]:
+    text = await engine.source(found.source_digest)
+    source, rest = _part(found.id, text, source_offset)
     under = {"variant_id": found.variant_id, "parent_id": found.parent_id}
     return Answer(
         status="ok",
@@ -80,7 +119,9 @@ async def _failed(engine: Engine, found: Attempt) -> Answer[NodeView]:
             attempt=AttemptRow.of(found),
             variant_id=found.variant_id,
             parent_id=found.parent_id,
-            source=await engine.source(found.source_digest),
+            note=_whole(found.note),
+            source=source,
+            left_out=rest,
             verdict=VerdictDetail.of(found.verdict),
         ),
         next=[call("compile_and_validate", source="(mended)", **under)],
@@ -106,8 +147,4 @@ def _evidence(node: Node) -> dict[str, Json] | None:
 
 
 async def _lineage(engine: Engine, node: Node) -> list[NodeRow]:
-    nodes = {n.id: n for n in await engine.tree(node.variant_id)}
-    line = [node]
-    while parent := line[-1].parent_id:
-        line.append(nodes[parent])
-    return [NodeRow.of(n) for n in reversed(line)]
+    return [NodeRow.of(above) for above in await engine.line(node.id)]

@@ -7,9 +7,11 @@ from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.records import Capture
 from kernelforge_tools.answer import Answer, View, call
+from kernelforge_tools.spending import ArmRow, SpendingView, arm_rows, spending
 from kernelforge_tools.wording import counted, left_out, rounded
 
-SHOWN = 8
+SHOWN = 4
+MAX_MODEL_CHARS = 80
 
 
 class CaptureRow(View):
@@ -40,10 +42,13 @@ class StatusView(View):
     attempts: int
     active_leases: int
     running_jobs: int
+    usage: SpendingView | None = None
+    """What the project has cost so far, where anything is on record."""
+    arms: list[ArmRow] | None = None
 
 
 async def get_status(ctx: Context[Engine]) -> Answer[StatusView]:
-    """Say which devices kernels can be written for, and which captures the project holds.
+    """Say which devices kernels can be written for, which captures there are, and what was spent.
 
     Call it first in an unknown environment: a device that is not usable says why.
     """
@@ -64,6 +69,8 @@ async def status_answer(engine: Engine) -> Answer[StatusView]:
             **codec.dump(status),
             newest_captures=rows,
             left_out=left_out(len(rows), status.captures, "list_cards(capture_id=...)"),
+            usage=await spending(engine.accounts),
+            arms=await arm_rows(engine.accounts) or None,
         ),
         next=[
             call("list_cards") if status.captures else call("capture_model", model="FILE.py"),
@@ -74,7 +81,7 @@ async def status_answer(engine: Engine) -> Answer[StatusView]:
 def _row(capture: Capture) -> CaptureRow:
     return CaptureRow(
         id=capture.id,
-        model=capture.model,
+        model=capture.model[-MAX_MODEL_CHARS:],
         device=capture.device,
         calls=capture.calls,
         wall_us=None if capture.wall_us is None else rounded(capture.wall_us),

@@ -11,10 +11,10 @@ from kernelforge_engine.engine import Engine
 from kernelforge_engine.records import Node, Outcome
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.views import AttemptRow
-from kernelforge_tools.wording import counted, rounded
+from kernelforge_tools.wording import brief, counted, rounded
 
-LIMIT = 20
-FAILURES = 5
+LIMIT = 8
+FAILURES = 2
 
 
 class TreeRow(View):
@@ -68,7 +68,7 @@ async def get_tree(
             total=len(nodes),
             best_node_id=best.id if best else None,
             failed=dict(Counter(str(a.verdict.status) for a in attempts)),
-            failures=[AttemptRow.of(attempt) for attempt in attempts[-FAILURES:]],
+            failures=[AttemptRow.of(attempt) for attempt in attempts[:FAILURES]],
         ),
         next=[call("mcts_select", variant_id=variant.id), *([again] if more else [])],
     )
@@ -104,7 +104,7 @@ def _row(node: Node, depth: int) -> TreeRow:
         speedup=rounded(timing.speedup) if timing else None,
         visits=node.visits,
         label=node.label,
-        note=node.note or None,
+        note=brief(node.note),
     )
 
 

@@ -6,8 +6,8 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.exchanges import OptimizeRow
 from kernelforge_engine.records import Card
+from kernelforge_engine.store.trees import Best
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.findings import OVERLAP
 from kernelforge_tools.ranking import Sort, ranked
@@ -55,7 +55,7 @@ async def list_cards(
     engine = ctx.request_context.lifespan_context
     capture = await engine.capture_of(capture_id)
     cards = ranked([c for c in await engine.cards(capture.id) if kind in ("all", _kind(c))], sort)
-    best = _best_by_variant((await engine.report(capture.id)).rows)
+    best = await engine.best(capture.id)
     shown = [_ranked(card, best) for card in cards[offset : offset + limit]]
     asked = {"capture_id": capture.id, "sort": sort, "kind": kind, "limit": limit}
     asked = {name: value for name, value in asked.items() if value != DEFAULTS.get(name)}
@@ -84,15 +84,11 @@ def _summary(capture_id: str, offset: int, shown: int, total: int) -> str:
     return f"Cards {offset + 1} to {offset + shown} of {total} in {capture_id}."
 
 
-def _best_by_variant(rows: tuple[OptimizeRow, ...]) -> dict[str, OptimizeRow]:
-    return {row.variant_id: row for row in rows if row.speedup is not None}
-
-
-def _ranked(card: Card, best: dict[str, OptimizeRow]) -> RankedCard:
+def _ranked(card: Card, best: dict[str, Best]) -> RankedCard:
     found = [best[variant.id] for variant in card.variants if variant.id in best]
-    top = max(found, key=lambda row: row.speedup or 0.0, default=None)
+    top = max(found, key=lambda node: node.speedup, default=None)
     return RankedCard(
         **CardBrief.of(card).model_dump(),
-        best_speedup=rounded(top.speedup) if top and top.speedup else None,
+        best_speedup=rounded(top.speedup) if top else None,
         best_node_id=top.node_id if top else None,
     )

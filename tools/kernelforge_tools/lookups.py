@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from kernelforge_engine import codec
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import BadOption, UnknownId
 from kernelforge_engine.exchanges import Attempt, Proposal
@@ -40,12 +39,11 @@ def cast_path(path: str | Path, *, overwrite: bool, replacing: str) -> Path:
 
 async def known_node(engine: Engine, proposal: Proposal) -> str | None:
     """The node that holds a proposal's very source already, if there is one."""
-    digest = codec.sha256(proposal.text)
     try:
-        nodes = await engine.tree(proposal.variant_id)
+        node = await engine.twin(proposal.variant_id, proposal.text)
     except UnknownId:
         return None  # submitting will say so
-    return next((node.id for node in nodes if node.source_digest == digest), None)
+    return node.id if node else None
 
 
 async def attempt(engine: Engine, attempt_id: str) -> Attempt:

@@ -11,7 +11,7 @@ from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.caller import caller
 from kernelforge_tools.views import AttemptRow, NodeRow
 
-MAX_SOURCE_CHARS = 12_000
+MAX_SOURCE_CHARS = 10_000
 SHOWN = 6
 
 

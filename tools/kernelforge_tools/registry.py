@@ -16,6 +16,7 @@ from kernelforge_tools.inspect_cast import inspect_cast
 from kernelforge_tools.list_cards import list_cards
 from kernelforge_tools.mcts_select import mcts_select
 from kernelforge_tools.measure_model import measure_model
+from kernelforge_tools.record_usage import record_usage
 from kernelforge_tools.wait_job import wait_job
 
 
@@ -34,6 +35,7 @@ def tools() -> list[Tool]:
         forge_tool(inspect_cast, read_only=True, idempotent=True),
         forge_tool(measure_model, read_only=True),
         forge_tool(get_status, read_only=True, idempotent=True),
+        forge_tool(record_usage, read_only=False, idempotent=True),
         forge_tool(wait_job, read_only=True, idempotent=True),
         forge_tool(cancel_job, read_only=False, destructive=True, idempotent=True),
     ]

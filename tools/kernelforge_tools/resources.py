@@ -13,7 +13,7 @@ from kernelforge_engine.errors import KernelForgeError, UnknownId
 from kernelforge_tools import guide
 from kernelforge_tools.answer import Answer, plain
 from kernelforge_tools.get_card import get_card
-from kernelforge_tools.get_node import get_node
+from kernelforge_tools.get_node import get_node, whole_source
 from kernelforge_tools.get_status import status_answer
 from kernelforge_tools.get_tree import get_tree
 
@@ -58,8 +58,7 @@ async def card(ctx: Context[Engine], card_id: str) -> str:
 
 async def node_source(ctx: Context[Engine], node_id: str) -> str:
     """The candidate file of a node, or of an attempt."""
-    answer = await _found(get_node(ctx, node_id, sections=("source",)))
-    return (answer.data.source if answer.data else None) or ""
+    return await _found(whole_source(ctx.request_context.lifespan_context, node_id))
 
 
 async def node_verdict(ctx: Context[Engine], node_id: str) -> str:
@@ -85,10 +84,11 @@ async def tree(ctx: Context[Engine], variant_id: str) -> str:
 async def job_log(ctx: Context[Engine], job_id: str) -> str:
     """Where a job stands, or how it ended."""
     job = await _found(ctx.request_context.lifespan_context.job(job_id))
+    redact = ctx.request_context.lifespan_context.redact
     lines = [f"{job.id} {job.kind}: {job.state}"]
     if job.progress:
         lines.append(f"{job.progress.done}/{job.progress.total} {job.progress.text}")
-    return "\n".join([*lines, *([job.error] if job.error else [])])
+    return redact("\n".join([*lines, *([job.error] if job.error else [])]))
 
 
 async def _told(answer: Awaitable[Answer[Any]]) -> str:

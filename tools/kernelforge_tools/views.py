@@ -9,11 +9,12 @@ from kernelforge_engine.explanations import explained
 from kernelforge_engine.launch.describe import plain_arguments, tensor_text, variant_text
 from kernelforge_engine.records import Card, Inner, Node, Timing, Variant, Verdict
 from kernelforge_tools.answer import View
-from kernelforge_tools.wording import first_error, meanings, rounded, shortened_list
+from kernelforge_tools.wording import brief, first_error, meanings, rounded, shortened_list
 
 SHOWN_IDS = 3
 SHOWN_NAMES = 3
 MAX_VARIANT_CHARS = 160
+MAX_REASON_CHARS = 110
 
 
 class TimingView(View):
@@ -206,7 +207,7 @@ class NodeRow(View):
             parent_id=node.parent_id,
             label=node.label,
             author=node.author,
-            note=node.note or None,
+            note=brief(node.note),
             visits=node.visits,
             timing=TimingView.of(node.timing) if node.timing else None,
         )
@@ -228,9 +229,9 @@ class AttemptRow(View):
         return cls(
             id=attempt.id,
             status=attempt.verdict.status,
-            reason=attempt.verdict.reason,
-            error=first_error(attempt.verdict.log),
-            note=attempt.note or None,
+            reason=brief(attempt.verdict.reason, MAX_REASON_CHARS) or "",
+            error=brief(first_error(attempt.verdict.log), MAX_REASON_CHARS),
+            note=brief(attempt.note),
         )
 
 

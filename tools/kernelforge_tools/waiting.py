@@ -55,7 +55,7 @@ async def slow(
 async def watched(ctx: Context[Engine], job: Job, wait_s: int) -> Job:
     """The job when it has ended, or as it is after `wait_s`, with progress sent meanwhile."""
     engine = ctx.request_context.lifespan_context
-    board = _Board(job)
+    board = _Board(job, engine.redact)
     async with anyio.create_task_group() as group:
         group.start_soon(board.report, ctx)
         ended = await engine.wait_job(job.id, wait_s, board.post)
@@ -102,12 +102,12 @@ def _words(progress: Progress) -> str:
 class _Board:
     """The last notice of a job; posted from any thread, read by the reporting task."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job.id
+    def __init__(self, job: Job, redact: Callable[[str], str]) -> None:
+        self._job, self._redact = job.id, redact
         self._words = _words(job.progress) if job.progress else job.kind
 
     def post(self, progress: Progress) -> None:
-        self._words = _words(progress)
+        self._words = self._redact(_words(progress))
 
     async def report(self, ctx: Context[Engine]) -> None:
         """Send what changed once a second, and something every ten: clients give up on silence."""

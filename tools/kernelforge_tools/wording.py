@@ -7,6 +7,7 @@ from kernelforge_engine.calls import Json
 from kernelforge_engine.measurements import Comparison
 
 LOG_LINES = 12
+BRIEF_CHARS = 48
 OWN = ("candidate.", "launch[")  # how a compiler names the candidate's text and launch header
 # Complaints about names that the engine adds, and about templates that use them.
 FOLLOWS = re.compile(r"kf_|^launch\[.*template argument")
@@ -96,6 +97,13 @@ def drift_words(row: Comparison) -> list[str]:
             "Pictures do not differ." if psnr is None else f"Pictures: a PSNR of {psnr:.1f} dB."
         )
     return words
+
+
+def brief(text: str | None, most: int = BRIEF_CHARS) -> str | None:
+    """The beginning of a text, for a row of a list; None where there is no text."""
+    if not text or len(text) <= most:
+        return text or None
+    return f"{text[: most - 3]}..."
 
 
 def left_out(shown: int, total: int, rest: str) -> str | None:

@@ -11,7 +11,7 @@ SHAPES = tuple(
         (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", HIDDEN),
         (r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}", rf"\1 {HIDDEN}"),
         (
-            r"(?i)([\w-]*(?:api[_-]?key|token|secret|passw(?:or)?d|authorization)['\"]?\s*[=:]\s*"
+            r"(?i)((?:api[_-]?key|token|secret|passw(?:or)?d|authorization)['\"]?\s*[=:]\s*"
             r"['\"]?)(?!bearer\b|basic\b)[^\s'\",;&]{6,}",
             rf"\1{HIDDEN}",
         ),

@@ -1,5 +1,6 @@
 """The MCP server: the tools over one engine that lives as long as the process."""
 
+import gc
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -73,13 +74,20 @@ def log_to_stderr(settings: Settings) -> None:
     logging.getLogger("kernelforge_engine").setLevel(logging.INFO)
 
 
+def prepare(settings: Settings) -> None:
+    """Make this process one that serves."""
+    log_to_stderr(settings)
+    # What is imported by now stays: a collection that looked through it would make calls wait.
+    gc.freeze()
+
+
 def serve(settings: Settings) -> None:
     """Serve over standard input and output until the client goes away.
 
     Raises:
         StoreUnavailable, SchemaTooNew
     """
-    log_to_stderr(settings)
+    prepare(settings)
     anyio.run(_serve, settings, backend_options={"use_uvloop": sys.platform != "win32"})
 
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import BadOption
 from kernelforge_engine.exchanges import Settings
-from kernelforge_server.app import build_server, log_to_stderr
+from kernelforge_server.app import build_server, prepare
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -103,7 +103,7 @@ def serve_http(settings: Settings, door: Door, ready: Callable[[str], None]) -> 
     Raises:
         BadOption, StoreUnavailable, SchemaTooNew
     """
-    log_to_stderr(settings)
+    prepare(settings)
     with _bound(door) as listener:
         anyio.run(
             _serve, settings, door, listener, ready,

@@ -49,7 +49,8 @@ class Saving:
         share: the part of the original run that eager takes for the served calls.
         ceiling: the speed-up if they took no time, 1 / (1 - share); None from a share of 1 on.
         untimed_hits: served calls of a size that was not timed itself, which are not predicted.
-        flag: what a measured saving outside [0.5, 1.2] x predicted hints at, or None.
+        flag: what a measured saving outside [0.5, 1.2] x predicted hints at, that its interval is
+            too wide to tell, or None.
     """
 
     predicted_us: float

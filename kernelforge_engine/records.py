@@ -144,6 +144,8 @@ class Card:
         return self.share * (1 - 1 / max(self.headroom, 1.0))
 
 
+DISTURBED = 1.5  # times the model's own clock
+
 Bound = Literal["launch-bound", "memory-bound", "compute-bound"]
 
 
@@ -186,6 +188,12 @@ class Capture:
     random_weights: bool = False
     dtype: str | None = None
     generate_tokens: int = 0
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether its operators took so much longer than the model itself that other work must have
+        got into their timings; streams that overlap explain less than that."""
+        return bool(self.wall_us) and self.busy_us > DISTURBED * (self.wall_us or 0.0)
 
 
 class Status(StrEnum):

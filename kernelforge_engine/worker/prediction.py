@@ -59,7 +59,6 @@ def _flag(expected: float, measured: tuple[float, float, float]) -> str | None:
     least, most = LEAST * expected, MOST * expected
     if expected <= 0 or least <= value <= most:
         return None
-    outside = f"outside [{LEAST}, {MOST}] x predicted"
     if low <= most and high >= least:
-        return f"{outside}, though its interval reaches into it"
-    return f"{outside}: {HINTS}"
+        return "measured too loosely to be held against what was predicted"
+    return f"outside [{LEAST}, {MOST}] x predicted: {HINTS}"

@@ -27,7 +27,12 @@ from kernelforge_engine.worker.reference import Expectation
 from kernelforge_engine.worker.rounding import bias, census
 from kernelforge_engine.worker.selection import misselected
 
-__all__ = ["Finding", "is_exact", "judge"]
+__all__ = ["Closest", "Finding", "is_exact", "judge"]
+
+# How close a candidate came to what is allowed: the largest error over its bound, under T1 and, of
+# the element that is nearest to its bound, under T2; 1 is the limit.
+Closest = dict[str, float]
+ENERGY, WORST = "rms_error_over_bound", "error_over_bound"
 
 RHO = {torch.float64: 10.0, torch.float32: 10.0, torch.float16: 1.25, torch.bfloat16: 1.25}
 MU = {torch.float64: 16.0, torch.float32: 16.0, torch.float16: 2.0, torch.bfloat16: 2.0}
@@ -52,32 +57,54 @@ def is_exact(expectation: Expectation) -> bool:
 
 
 def judge(
-    candidate: Sequence[torch.Tensor], expectation: Expectation, terms: int, exact: bool
+    candidate: Sequence[torch.Tensor],
+    expectation: Expectation,
+    terms: int,
+    exact: bool,
+    closest: Closest | None = None,
 ) -> Finding | None:
-    """The first rule that the outputs of one draw break, or None.
+    """The first rule that the outputs of one draw break, or None; `closest` is brought up to date.
 
     What breaks one by the size of the reference is judged again by the wider scale: most candidates
     never need it.
     """
-    finding = _first(candidate, expectation, terms, exact)
-    if finding is None or exact or expectation.wider is None:
-        return finding
-    wider = replace(expectation, scale=expectation.wider(), wider=None)
-    return _first(candidate, wider, terms, exact)
+    found: Closest = {}
+    finding = _first(candidate, expectation, terms, exact, found)
+    if finding is not None and not exact and expectation.wider is not None:
+        wider = replace(expectation, scale=expectation.wider(), wider=None)
+        found.clear()
+        finding = _first(candidate, wider, terms, exact, found)
+    if closest is not None:
+        for name, times in found.items():
+            _note(closest, name, times)
+    return finding
 
 
 def _first(
-    candidate: Sequence[torch.Tensor], expectation: Expectation, terms: int, exact: bool
+    candidate: Sequence[torch.Tensor],
+    expectation: Expectation,
+    terms: int,
+    exact: bool,
+    closest: Closest,
 ) -> Finding | None:
     for index, output in enumerate(candidate):
-        finding = _of_output(index, output, expectation, terms, exact)
+        finding = _of_output(index, output, expectation, terms, exact, closest)
         if finding:
             return finding
     return None
 
 
+def _note(closest: Closest, name: str, times: float) -> None:
+    closest[name] = max(times, closest.get(name, 0.0))
+
+
 def _of_output(
-    index: int, output: torch.Tensor, expectation: Expectation, terms: int, exact: bool
+    index: int,
+    output: torch.Tensor,
+    expectation: Expectation,
+    terms: int,
+    exact: bool,
+    closest: Closest,
 ) -> Finding | None:
     eager, reference = expectation.eager[index], expectation.reference[index]
     selection = expectation.selection
@@ -86,7 +113,7 @@ def _of_output(
     if exact or not output.is_floating_point():
         return _exact(index, output, eager, expectation.moves)
     return _classes(index, output, eager, reference) or _approximate(
-        index, output, expectation, terms
+        index, output, expectation, terms, closest
     )
 
 
@@ -115,7 +142,7 @@ def _classes(
 
 
 def _approximate(
-    index: int, output: torch.Tensor, expectation: Expectation, terms: int
+    index: int, output: torch.Tensor, expectation: Expectation, terms: int, closest: Closest
 ) -> Finding | None:
     found = errors(output, expectation, index)
     if not found.candidate.numel():
@@ -123,9 +150,9 @@ def _approximate(
     eager, reference = expectation.eager[index], expectation.reference[index]
     growth = 0.5 * sqrt(min(terms, MOST_TERMS)) * UNIT_ROUNDOFF
     return (
-        _energy(index, found, output, growth)
+        _energy(index, found, output, growth, closest)
         or _block_energy(index, found, output, growth)
-        or _worst(index, found, output, growth)
+        or _worst(index, found, output, growth, closest)
         or _binade(index, found, output, expectation, growth)
         or bias(index, found, reference, output.dtype)
         or census(index, output, eager, reference)
@@ -151,18 +178,21 @@ def _bound(errors: Errors, rho: float, growth: float) -> torch.Tensor:
     )
 
 
-def _energy(index: int, errors: Errors, output: torch.Tensor, growth: float) -> Finding | None:
+def _energy(
+    index: int, errors: Errors, output: torch.Tensor, growth: float, closest: Closest
+) -> Finding | None:
     shared = 2 if output.numel() <= FEW else 1
     bound = float(_bound(errors, RHO[output.dtype], shared * growth))
     found = float(_rms(errors.candidate))
+    times = ratio(found, bound)
+    _note(closest, ENERGY, times)
     if found <= bound:
         return None
-    times = ratio(found, bound)
     worst = int(errors.candidate.abs().argmax())
     return wrong(
         "T1",
         "the error's energy is beyond what eager's own error allows",
-        {**place(index, worst, output.shape), "rms_error_over_bound": times},
+        {**place(index, worst, output.shape), ENERGY: times},
         times,
     )
 
@@ -194,26 +224,29 @@ def _block_energy(
         {
             **place(index, at, output.shape),
             "elements_from": start,
-            "rms_error_over_bound": times,
+            ENERGY: times,
         },
         times,
     )
 
 
-def _worst(index: int, errors: Errors, output: torch.Tensor, growth: float) -> Finding | None:
+def _worst(
+    index: int, errors: Errors, output: torch.Tensor, growth: float, closest: Closest
+) -> Finding | None:
     allowed = MU[output.dtype] * errors.eager.abs().max()
     bound = allowed + errors.ulp + ONE_SUM * growth * errors.scale
     excess = errors.candidate.abs() - bound
     worst = int(excess.argmax())
+    times = ratio(float(errors.candidate[worst].abs()), float(bound[worst]))
+    _note(closest, WORST, times)
     if bool(excess[worst] <= 0):
         return None
-    times = ratio(float(errors.candidate[worst].abs()), float(bound[worst]))
     return wrong(
         "T2",
         "the worst element is beyond what eager's own worst error allows",
         {
             **place(index, worst, output.shape),
-            "error_over_bound": times,
+            WORST: times,
             "elements": int((excess > 0).sum()),
             "of": excess.numel(),
         },

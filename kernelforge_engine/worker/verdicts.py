@@ -18,7 +18,7 @@ from kernelforge_engine.worker.degenerate import Spread
 from kernelforge_engine.worker.draws import Draw, Draws, families
 from kernelforge_engine.worker.probes import is_exact_here
 from kernelforge_engine.worker.reference import Expectation, expect, reduction_length
-from kernelforge_engine.worker.rules import Finding, is_exact, judge
+from kernelforge_engine.worker.rules import Closest, Finding, is_exact, judge
 from kernelforge_engine.worker.selection import is_selection
 from kernelforge_engine.worker.spares import SPARES, Kind
 from kernelforge_engine.worker.tensors import fetch, is_sample
@@ -95,6 +95,7 @@ class Evaluation:
         self._families = known if wanted is None else [f for f in wanted if f in known]
         self._judged_on: list[str] = []
         self._refused_by_eager: list[str] = []
+        self._closest: Closest = {}
 
     @cached_property
     def captured(self) -> Expectation:
@@ -152,7 +153,7 @@ class Evaluation:
             return failure.verdict
 
     def _judged(self, bench: Bench) -> Verdict:
-        self._judged_on, self._refused_by_eager = [], []
+        self._judged_on, self._refused_by_eager, self._closest = [], [], {}
         spread = Spread()
         for draw, expectation in chain(self._examples(), self._fresh()):
             if expectation is None:
@@ -184,8 +185,9 @@ class Evaluation:
             "terms": self._case.terms,
             "reference": self.typical.how if self.typical else "none",
             "sandbox": sandbox,
-            "tier": "C" if self._call.backend == "cpu" else "A",
+            "isolation": "C" if self._call.backend == "cpu" else "A",
         }
+        evidence.update(self._closest)
         if self._policy.repeats:
             evidence["repeats"] = self._policy.repeats
         if self._refused_by_eager:
@@ -280,7 +282,7 @@ class Evaluation:
         self, draw: Draw, outputs: Sequence[torch.Tensor], expectation: Expectation
     ) -> Verdict | None:
         exact = self.exact or is_exact_here(self._call, draw.family, expectation)
-        finding = judge(outputs, expectation, self._case.terms, exact)
+        finding = judge(outputs, expectation, self._case.terms, exact, self._closest)
         return None if finding is None else _verdict(finding, draw)
 
 

@@ -147,7 +147,7 @@ async def _exported_and_measured(agent: Agent, path: Path, node: str) -> None:
     assert path.stat().st_size == exported["bytes"]  # noqa: ASYNC240  a file of the test
     assert [e["node_id"] for e in exported["entries"]] == [node]
     assert exported["whole_model"]["original_us"] > 0
-    assert "of its own speed" in answer["summary"]
+    assert "The model with it: " in answer["summary"]
     looked = await agent.call("inspect_cast", path=str(path))
     assert looked["data"]["entries"] == exported["entries"]
     bare = path.with_name("bare.cast")

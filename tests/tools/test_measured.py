@@ -1,9 +1,17 @@
-"""What an agent is told of a measured model, from records as a measurement leaves them."""
+"""What an agent is told of a measured model or node, from records as a measurement leaves them."""
+
+from dataclasses import replace
+
+import pytest
 
 from kernelforge_engine.measurements import Comparison, KernelSaving, Measurement, Saving
+from kernelforge_engine.records import Capture, Label, Node, Outcome, Timing
 from kernelforge_tools.answer import plain
+from kernelforge_tools.benchmark import timed
+from kernelforge_tools.capture_model import captured
 from kernelforge_tools.measure_model import measured_answer
 
+CAST = "model.cast"
 SAVING = Saving(
     predicted_us=40.0, measured_us=10.0, low_us=5.0, high_us=15.0, share=0.5, ceiling=2.0,
     flag="outside [0.5, 1.2] x predicted: overlap with other work",
@@ -23,7 +31,8 @@ def kernel(number, saving_us):
 
 def test_the_kernels_that_slow_a_model_come_first_and_a_long_list_is_cut():
     kernels = tuple(kernel(number, float(number)) for number in range(2, 42))
-    answer = plain(measured_answer(Measurement(rows=(ROW,), kernels=(*kernels, kernel(99, -5.0)))))
+    measured = Measurement(rows=(ROW,), kernels=(*kernels, kernel(99, -5.0)))
+    answer = plain(measured_answer(measured, CAST))
     shown = answer["data"]["kernels"]
     assert [k["node_id"] for k in shown[:3]] == ["n99", "n41", "n40"]
     assert answer["data"]["left_out"].startswith("showing 16 of 41")
@@ -33,7 +42,7 @@ def test_the_kernels_that_slow_a_model_come_first_and_a_long_list_is_cut():
 
 def test_a_flagged_saving_and_a_failed_mode_are_in_the_summary():
     measured = Measurement(rows=(ROW,), failed={"cuda_graph": "it is for CUDA devices only"})
-    answer = plain(measured_answer(measured))
+    answer = plain(measured_answer(measured, CAST))
     assert answer["status"] == "faster"
     assert "saved 10 us of 40 predicted, outside [0.5, 1.2] x predicted" in answer["summary"]
     assert "cuda_graph failed: it is for CUDA devices only." in answer["summary"]
@@ -42,5 +51,50 @@ def test_a_flagged_saving_and_a_failed_mode_are_in_the_summary():
 
 
 def test_a_measurement_without_a_row_has_failed():
-    answer = plain(measured_answer(Measurement(rows=(), failed={"eager": "no time"})))
+    answer = plain(measured_answer(Measurement(rows=(), failed={"eager": "no time"}), CAST))
     assert (answer["status"], answer["summary"]) == ("failed", "eager failed: no time.")
+
+
+def test_an_unclear_measurement_of_a_restless_machine_is_to_be_made_again():
+    row = replace(ROW, low=0.8, high=1.5, fallbacks={"region::Norm": {"first_call": 9}})
+    answer = plain(measured_answer(Measurement(rows=(row,)), CAST))
+    assert answer["status"] == "no clear difference"
+    assert answer["next"][0] == 'measure_model(path="model.cast")'
+    assert "model's own code" in answer["data"]["meaning"]["first_call"]
+    steady = replace(row, low=0.99, high=1.01)
+    assert plain(measured_answer(Measurement(rows=(steady,)), CAST))["next"] == ["list_cards()"]
+
+
+@pytest.mark.parametrize(("load", "is_busy"), [(2.1, False), (7.06, True)])
+def test_a_time_that_was_taken_on_a_busy_machine_says_so(load, is_busy):
+    timing = Timing(
+        outcome=Outcome.INCONCLUSIVE, speedup=12.8, low=3.5, high=30.5, eager_us=40.0,
+        candidate_us=9.3, scope="O",
+        evidence={
+            "why": "the times scatter too widely", "dispatch_us": 8.528,
+            "machine": {"threads": 2, "before": {"load": 1.0}, "after": {"load": load}},
+        },
+    )  # fmt: skip
+    node = Node(
+        id="n2", variant_id="v1", parent_id="n1", source_digest="d", artifact_digest=None,
+        label=Label.GENERATED, author="me", note="", visits=1, timing=timing, verdict=None,
+        created_at=0.0,
+    )  # fmt: skip
+    answer = plain(timed(node))
+    assert "9.3 us (8.528 us of it dispatch) against 40" in answer["summary"]
+    assert ("busy (load 7.06 on 2 threads)" in answer["summary"]) == is_busy
+    assert ("busy" in answer["data"]) == is_busy
+    assert (answer["next"][0] == 'benchmark(node_id="n2")') == is_busy
+
+
+@pytest.mark.parametrize(("busy_us", "is_disturbed"), [(95.0, False), (246.0, True)])
+def test_a_capture_whose_operators_outlast_the_model_is_doubted(busy_us, is_disturbed):
+    capture = Capture(
+        id="c1", model="m.py", inputs=(), device="cpu", device_name="a processor",
+        torch_version="2.13", wall_us=100.0, busy_us=busy_us, calls=3, output_drift=0.0,
+        created_at=0.0, bound="compute-bound",
+    )  # fmt: skip
+    answer = plain(captured(capture, ()))
+    assert ("took 2.5 times as long as the model itself" in answer["summary"]) == is_disturbed
+    assert ("doubt" in answer["data"]) == is_disturbed
+    assert ("bound" in answer["data"]) != is_disturbed

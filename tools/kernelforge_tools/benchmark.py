@@ -8,6 +8,9 @@ from kernelforge_engine.records import Node, Outcome, Timing
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.views import TimingView
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
+from kernelforge_tools.wording import rounded
+
+BUSY = 1.5  # load over threads: a benchmark by itself keeps no more than its threads busy
 
 
 class BenchmarkView(View):
@@ -16,6 +19,10 @@ class BenchmarkView(View):
     node_id: str
     variant_id: str
     timing: TimingView
+    dispatch_us: float | None = None
+    """Of candidate_us: what the call costs before the kernel starts, which no kernel can save."""
+    busy: str | None = None
+    """Set when other work kept the machine busy."""
 
 
 async def benchmark(
@@ -40,17 +47,48 @@ def timed(node: Node) -> Answer[BenchmarkView]:
     """The answer for a node that has just been timed."""
     if node.timing is None:
         return Answer(status="inconclusive", summary=f"{node.id} has no timing.", next=[])
-    timing = TimingView.of(node.timing)
+    timing, busy = TimingView.of(node.timing), _busy(node.timing)
+    dispatch_us = _dispatch_us(node.timing)
+    own = f" ({dispatch_us} us of it dispatch)" if dispatch_us else ""
+    again = busy and timing.outcome == Outcome.INCONCLUSIVE
     return Answer(
         status=timing.outcome,
         summary=f"{node.id} is {timing.outcome}: {timing.speedup}x eager "
-        f"({timing.low} to {timing.high}), {timing.candidate_us} us against {timing.eager_us} us"
-        f"{_why(node.timing)}.",
-        data=BenchmarkView(node_id=node.id, variant_id=node.variant_id, timing=timing),
+        f"({timing.low} to {timing.high}), {timing.candidate_us} us{own} against "
+        f"{timing.eager_us} us{_why(node.timing)}.{f' {busy}' if busy else ''}",
+        data=BenchmarkView(
+            node_id=node.id,
+            variant_id=node.variant_id,
+            timing=timing,
+            dispatch_us=dispatch_us,
+            busy=busy,
+        ),
         next=[
+            *([call("benchmark", node_id=node.id)] if again else []),
             call("mcts_select", variant_id=node.variant_id),
             *([call("export_cast", path="model.cast")] if timing.outcome == "faster" else []),
         ],
+    )
+
+
+def _dispatch_us(timing: Timing) -> float | None:
+    found = timing.evidence.get("dispatch_us")
+    return rounded(found) if isinstance(found, float) else None
+
+
+def _busy(timing: Timing) -> str | None:
+    """What to think of a time that was taken while others worked on the processors, where the call
+    as a whole was timed."""
+    machine = timing.evidence.get("machine")
+    after = machine.get("after") if isinstance(machine, dict) else None
+    if not isinstance(machine, dict) or not isinstance(after, dict):
+        return None
+    load, threads = after.get("load"), machine.get("threads")
+    if not isinstance(load, float) or not isinstance(threads, int) or load <= BUSY * threads:
+        return None
+    return (
+        f"The machine was busy (load {load} on {threads} threads): that slows eager more than a "
+        "kernel on one thread. Compare no times of different runs, and measure again when calm."
     )
 
 

@@ -10,7 +10,7 @@ from kernelforge_engine.exchanges import Notice
 from kernelforge_engine.records import Capture, Card
 from kernelforge_tools.answer import Answer, call
 from kernelforge_tools.entries import CaptureOptions, capture_request
-from kernelforge_tools.findings import OVERLAP, Findings, findings
+from kernelforge_tools.findings import OVERLAP, Findings, doubt, findings
 from kernelforge_tools.ranking import has_targets, ranked
 from kernelforge_tools.views import CardBrief
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
@@ -108,6 +108,7 @@ def _summary(capture: Capture, cards: tuple[Card, ...]) -> str:
     found = counted(len(cards) - regions, "operator")
     found += f" and {counted(regions, 'region')}" if regions else ""
     ends = f" The model raised half-way: {capture.error}." if capture.error else ""
+    ends += f" {why}" if (why := doubt(capture)) else ""
     return (
         f"Capture {capture.id}: {counted(capture.calls, 'call')} of {found} on "
         f"{capture.device_name}.{ends}"

@@ -8,12 +8,12 @@ from pydantic import Field
 from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Notice, Proposal, Submission
-from kernelforge_engine.records import Tier
+from kernelforge_engine.records import Tier, Verdict
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.caller import caller
 from kernelforge_tools.lookups import known_node
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
-from kernelforge_tools.wording import meanings, shortened
+from kernelforge_tools.wording import KEYS, meanings, shortened
 
 
 class VerdictView(View):
@@ -39,7 +39,10 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
         str | None, Field(description="without a lease: the node this revises; default eager")
     ] = None,
     note: Annotated[str, Field(description="the idea in one line", max_length=500)] = "",
-    tier: Tier = "full",
+    tier: Annotated[
+        Tier,
+        Field(description="quick: few draws; promotion: more, with repeats and sanitizers"),
+    ] = "full",
     wait_s: Wait = DEFAULT_WAIT_S,
 ) -> Answer[VerdictView]:
     """Compile a candidate and check it against eager and float64 on captured and fresh tensors.
@@ -83,7 +86,7 @@ def judged(
     verdict, node = submission.verdict, submission.node
     if node:
         following = [call("benchmark", node_id=node.id)]
-        summary = f"Valid: it is node {node.id} ({node.label})."
+        summary = f"Valid: it is node {node.id} ({node.label}).{_close(verdict)}"
         if node.id == known:
             summary = f"Nothing new: this very source is node {node.id} already ({node.label})."
             following = [call("mcts_select", variant_id=proposal.variant_id)]
@@ -103,6 +106,13 @@ def judged(
         ),
         next=following,
     )
+
+
+def _close(verdict: Verdict) -> str:
+    """How near the errors of a valid candidate came to what is allowed, as a sentence."""
+    used = [verdict.evidence.get(name) for name in KEYS]
+    most = max((value for value in used if isinstance(value, float)), default=None)
+    return "" if most is None else f" Its errors used at most {most:.0%} of what is allowed."
 
 
 def _again(proposal: Proposal) -> str:

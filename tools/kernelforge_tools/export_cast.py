@@ -12,7 +12,7 @@ from kernelforge_tools.answer import Answer, call
 from kernelforge_tools.cast_views import CastView
 from kernelforge_tools.lookups import cast_path
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
-from kernelforge_tools.wording import counted, rounded
+from kernelforge_tools.wording import counted, outcome, rounded
 
 
 async def export_cast(  # noqa: PLR0913  what an agent may say about a cast
@@ -78,4 +78,5 @@ def _whole(whole: WholeModel | None) -> str:
     if whole.speedup is None or whole.low is None or whole.high is None:
         return " ".join([*said, f"The model was not compared: {whole.uncompared}."])
     figures = f"{rounded(whole.speedup)}x ({rounded(whole.low)} to {rounded(whole.high)})"
-    return " ".join([*said, f"The model runs at {figures} of its own speed."])
+    found = outcome(whole.low, whole.high)
+    return " ".join([*said, f"The model with it: {found}, {figures} of its own speed."])

@@ -27,6 +27,8 @@ class Findings(View):
     wall_us: float | None = None
     busy_us: float
     busy_share: float | None = None
+    doubt: str | None = None
+    """Why its times say little, where that is so."""
     bound: str | None = None
     means: str | None = None
     """What the bound means for the work."""
@@ -51,14 +53,26 @@ def findings(capture: Capture, cards: Iterable[Card]) -> dict[str, Any]:
         "wall_us": None if wall is None else rounded(wall),
         "busy_us": rounded(capture.busy_us),
         "busy_share": rounded(capture.busy_us / wall) if wall else None,
-        "bound": capture.bound,
-        "means": BOUND[capture.bound] if capture.bound else None,
+        "doubt": doubt(capture),
+        "bound": None if capture.is_disturbed else capture.bound,
+        "means": BOUND[capture.bound] if capture.bound and not capture.is_disturbed else None,
         "level": None if capture.level == "whole" else capture.level,
         "coverage": None if capture.coverage is None else rounded(capture.coverage),
         "unseen": unseen(capture),
         "not_targets": not_targets(cards),
         "error": capture.error and capture.error[:MAX_ERROR_CHARS],
     }
+
+
+def doubt(capture: Capture) -> str | None:
+    """Why the times of a capture say little, where that is so."""
+    if not capture.is_disturbed or not capture.wall_us:
+        return None
+    return (
+        f"Its operators took {capture.busy_us / capture.wall_us:.1f} times as long as the model "
+        "itself: other work on this machine got into the timings, and shares, gains and what holds "
+        "the model back say little. Capture again when it is calm."
+    )
 
 
 def unseen(capture: Capture) -> str | None:

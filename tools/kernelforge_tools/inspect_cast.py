@@ -22,9 +22,10 @@ async def inspect_cast(
     """
     cast = await ctx.request_context.lifespan_context.inspect_cast(absolute(path))
     kernels = counted(len(cast.entries), "kernel")
+    places = ", ".join(cast.archs) or "the CPU"
     return Answer(
         status="ok",
-        summary=f"{cast.path}: {kernels} for {', '.join(cast.archs)}; every hash is right.",
+        summary=f"{cast.path}: {kernels} for {places}; every hash is right.",
         data=CastView.of(cast),
         next=[call("measure_model", path=cast.path)],
     )

@@ -12,9 +12,10 @@ from kernelforge_engine.model_checks import request_of
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.entries import absolute, mode_names
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
-from kernelforge_tools.wording import counted, number_text, outcome, rounded
+from kernelforge_tools.wording import FALLBACKS, counted, number_text, outcome, rounded
 
 SHOWN = 16
+WIDE = 1.1  # high over low
 
 
 class MeasurementView(View):
@@ -24,6 +25,8 @@ class MeasurementView(View):
     failed: dict[str, str]
     kernels: list[dict[str, Any]]
     left_out: str | None = None
+    meaning: dict[str, str] | None = None
+    """What the reasons of fallbacks stand for."""
 
 
 async def measure_model(
@@ -34,8 +37,9 @@ async def measure_model(
     attribution: bool = False,
     wait_s: Wait = DEFAULT_WAIT_S,
 ) -> Answer[MeasurementView]:
-    """Time a captured model (default: the newest) with and without a cast: speedup, output drift,
-    predicted and measured saving, peak memory. attribution: also what each kernel saves."""
+    """Time a captured model (default: the newest) with and without a cast: speedup (the median over
+    interleaved pairs, which need not be the ratio of the two times), output drift, predicted and
+    measured saving, peak memory. attribution: also what each kernel saves."""
     chosen = mode_names(modes)
     cast = absolute(path)
 
@@ -44,7 +48,7 @@ async def measure_model(
         request = MeasureRequest(
             **vars(request_of(capture)), cast=cast, modes=chosen, attribution=attribution
         )
-        return measured_answer(await engine.measure(request, notice))
+        return measured_answer(await engine.measure(request, notice), str(cast))
 
     arguments = {
         "path": str(cast),
@@ -55,12 +59,13 @@ async def measure_model(
     return await slow(ctx, "measure_model", arguments, wait_s, work)
 
 
-def measured_answer(measured: Measurement) -> Answer[MeasurementView]:
+def measured_answer(measured: Measurement, path: str) -> Answer[MeasurementView]:
     """The answer for a model that has just been measured, under the first mode's outcome."""
     first = next(iter(measured.rows), None)
     kernels = sorted(measured.kernels, key=_worth)[:SHOWN]
     slowing = [kernel.node_id for kernel in measured.kernels if kernel.slows]
     said = [_sentence(row) for row in measured.rows]
+    reasons = {r for row in measured.rows for found in row.fallbacks.values() for r in found}
     said += [f"{mode} failed: {why}." for mode, why in measured.failed.items()]
     said += [f"The model is slower with {', '.join(slowing)}."] if slowing else []
     return Answer(
@@ -71,8 +76,20 @@ def measured_answer(measured: Measurement) -> Answer[MeasurementView]:
             failed=measured.failed,
             kernels=[_short(kernel) for kernel in kernels],
             left_out=_left_out(len(kernels), len(measured.kernels)),
+            meaning={reason: FALLBACKS[reason] for reason in sorted(reasons) if reason in FALLBACKS}
+            or None,
         ),
-        next=[call("get_node", node_id=slowing[0])] if slowing else [call("list_cards")],
+        next=_next(first, slowing, path),
+    )
+
+
+def _next(first: Comparison | None, slowing: list[str], path: str) -> list[str]:
+    """What is worth doing then: an interval this wide says that other work got in the way."""
+    if slowing:
+        return [call("get_node", node_id=slowing[0])]
+    unclear = first is not None and first.low <= 1 <= first.high and first.high > WIDE * first.low
+    return (
+        [call("measure_model", path=path), call("list_cards")] if unclear else [call("list_cards")]
     )
 
 

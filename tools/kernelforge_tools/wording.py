@@ -22,13 +22,19 @@ TERMS = {
     "class mask": "NaN and infinities must be where eager or float64 has them",
     "exact": "nothing is rounded here, so results must equal eager's bit for bit",
     "approximate": "errors are measured against float64 and scaled by eager's own error",
-    "tier A": "candidates ran in a confined process on the GPU",
-    "tier C": "candidates ran as native code in a confined process on the CPU",
+    "isolation A": "candidates ran in a confined process on the GPU",
+    "isolation C": "candidates ran as native code in a confined process on the CPU",
+    "quick": "four families of draws, for a fast answer",
+    "full": "the captured values, then one draw of every family that means something here",
+    "promotion": "three draws of every family, repeats that must agree bit for bit, sanitizers",
+    "rms_error_over_bound": "T1: how much of what is allowed was used, at most; 1 is the limit",
+    "error_over_bound": "T2: the same of the element nearest to its bound",
     "scope K": "the kernels alone were timed, on the device's clock",
     "scope O": "the whole operator call was timed, on the host's clock",
 }
-TAGGED = ("tier", "scope")
-PLAIN = ("rule", "class")
+TAGGED = ("isolation", "scope")
+PLAIN = ("rule", "class", "policy")
+KEYS = ("rms_error_over_bound", "error_over_bound")
 FALLBACKS = {
     "guard": "not covered by the cast (other shapes, strides, dtypes or arguments)",
     "autograd": "gradients are recorded",
@@ -36,6 +42,11 @@ FALLBACKS = {
     "key_set": "traced, transformed, or a tensor subclass",
     "unsupported_argument": "an argument that a cast cannot check",
     "device": "not loaded on that device",
+    "first_call": "the first of each instance runs the model's own code, to compare what it does",
+    "program": "a region did something else than what was judged",
+    "hooks": "a module inside the region has hooks",
+    "changing": "the region's attributes change from call to call",
+    "compiled": "compiled code that holds the region differently",
 }
 
 
@@ -155,6 +166,7 @@ def meanings(evidence: Mapping[str, Json]) -> dict[str, str]:
     """The terms that appear in a piece of evidence, each in one clause."""
     named = [str(evidence[key]) for key in PLAIN if key in evidence]
     named += [f"{key} {evidence[key]}" for key in TAGGED if key in evidence]
+    named += [key for key in KEYS if key in evidence]
     return {name: TERMS[name] for name in named if name in TERMS}
 
 

@@ -7,7 +7,7 @@ from kernelforge_engine.records import Capture, Card, Variant
 from kernelforge_server.cli.rows import families_table, operators_table, regions_table
 from kernelforge_server.cli.session import Session
 from kernelforge_server.cli.tables import microseconds
-from kernelforge_tools.findings import BOUND, not_targets, unseen
+from kernelforge_tools.findings import BOUND, doubt, not_targets, unseen
 from kernelforge_tools.wording import counted, shortened_list
 
 HEADING, WARNING, ASIDE = "bold", "yellow", "dim"
@@ -45,7 +45,7 @@ def capture_line(made: Capture, cards: Sequence[Card]) -> str:
 
 def verdict_line(made: Capture) -> str | None:
     """What holds the model back, and what to do about it."""
-    if made.bound is None or not made.wall_us:
+    if made.bound is None or not made.wall_us or made.is_disturbed:
         return None
     busy = f"{BUSY[made.device.partition(':')[0]]} {made.busy_us / made.wall_us:.0%} of the time"
     return f"{made.bound}: {busy}. {BOUND[made.bound]}"
@@ -53,7 +53,7 @@ def verdict_line(made: Capture) -> str | None:
 
 def warnings(made: Capture) -> list[str]:
     """What a reader of the tables must know about how they came about."""
-    said = []
+    said = [why] if (why := doubt(made)) else []
     if made.error:
         said.append(f"The model raised {made.error}; what it ran before that is below.")
     if made.coverage is not None and (made.coverage < 1 or made.unseen):

@@ -125,8 +125,8 @@ class NotATarget(UsageError):
 
 
 class NothingToExport(UsageError):
-    """No node of this project is faster than eager, so there is nothing to export. Next: submit
-    and benchmark more candidates."""
+    """No node of this project was found faster than eager, so there is nothing to export. Next:
+    benchmark again what was inconclusive on a busy machine, or submit more candidates."""
 
 
 class ModelNotFaster(NothingToExport):

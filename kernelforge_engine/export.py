@@ -149,6 +149,9 @@ def _worth_shipping(node: Node) -> None:
         accepted = f"{node.id} after its source was evaluated again on the full tier"
     elif node.timing is None:
         why, accepted = "it has not been benchmarked", f"it after benchmarking {node.id}"
+    elif node.timing.outcome == Outcome.INCONCLUSIVE:
+        why = f"its benchmark was inconclusive ({node.timing.evidence.get('why')})"
+        accepted = f"it after another benchmark finds {node.id} faster, or another node"
     elif node.timing.outcome != Outcome.FASTER:
         why = f"its benchmark found it {node.timing.outcome}"
         accepted = "a node that a benchmark found faster; its calls are best left to eager"

@@ -6,11 +6,10 @@ from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Notice
 from kernelforge_engine.records import Node, Outcome, Timing
 from kernelforge_tools.answer import Answer, View, call
+from kernelforge_tools.load import is_busy
 from kernelforge_tools.views import TimingView
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
 from kernelforge_tools.wording import rounded
-
-BUSY = 1.5  # load over threads: a benchmark by itself keeps no more than its threads busy
 
 
 class BenchmarkView(View):
@@ -84,7 +83,7 @@ def _busy(timing: Timing) -> str | None:
     if not isinstance(machine, dict) or not isinstance(after, dict):
         return None
     load, threads = after.get("load"), machine.get("threads")
-    if not isinstance(load, float) or not isinstance(threads, int) or load <= BUSY * threads:
+    if not isinstance(load, float) or not isinstance(threads, int) or not is_busy(load, threads):
         return None
     return (
         f"The machine was busy (load {load} on {threads} threads): that slows eager more than a "

@@ -64,7 +64,7 @@ async def capture_model(  # noqa: PLR0913  what an agent may say about a model
     says what holds the model back and lists the cards with the most to gain: operators, and regions
     (a module's forward or a function as one target). Status `partial`: the model raised half-way
     and what ran before is kept. Capture once, and again only when the model, its inputs or the
-    device change. Takes seconds to minutes: it also times eager.
+    device change, or the answer doubts its times. Takes seconds to minutes: it also times eager.
     """
     options: CaptureOptions = {
         "device": device,

@@ -13,7 +13,7 @@ from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.caller import caller
 from kernelforge_tools.lookups import known_node
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
-from kernelforge_tools.wording import KEYS, meanings, shortened
+from kernelforge_tools.wording import USED, meanings, shortened
 
 
 class VerdictView(View):
@@ -110,7 +110,7 @@ def judged(
 
 def _close(verdict: Verdict) -> str:
     """How near the errors of a valid candidate came to what is allowed, as a sentence."""
-    used = [verdict.evidence.get(name) for name in KEYS]
+    used = [verdict.evidence.get(name) for name in USED]
     most = max((value for value in used if isinstance(value, float)), default=None)
     return "" if most is None else f" Its errors used at most {most:.0%} of what is allowed."
 

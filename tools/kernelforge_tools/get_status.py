@@ -7,6 +7,7 @@ from kernelforge_engine.calls import Json
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.records import Capture
 from kernelforge_tools.answer import Answer, View, call
+from kernelforge_tools.load import busy_now
 from kernelforge_tools.spending import ArmRow, SpendingView, arm_rows, spending
 from kernelforge_tools.wording import counted, left_out, rounded
 
@@ -42,6 +43,8 @@ class StatusView(View):
     attempts: int
     active_leases: int
     running_jobs: int
+    busy: str | None = None
+    """Set when other work keeps the processors busy."""
     usage: SpendingView | None = None
     """What the project has cost so far, where anything is on record."""
     arms: list[ArmRow] | None = None
@@ -61,13 +64,15 @@ async def status_answer(engine: Engine) -> Answer[StatusView]:
     captures = (await engine.captures())[:SHOWN]
     rows = [_row(capture) for capture in captures]
     usable = ", ".join(d.name for d in status.devices if d.usable) or "no device"
+    busy = busy_now() if not status.running_jobs else None
     return Answer(
         status="ok",
         summary=f"{usable} usable; {counted(status.captures, 'capture')}, "
-        f"{counted(status.nodes, 'node')}.",
+        f"{counted(status.nodes, 'node')}.{f' {busy}' if busy else ''}",
         data=StatusView(
             **codec.dump(status),
             newest_captures=rows,
+            busy=busy,
             left_out=left_out(len(rows), status.captures, "list_cards(capture_id=...)"),
             usage=await spending(engine.accounts),
             arms=await arm_rows(engine.accounts) or None,

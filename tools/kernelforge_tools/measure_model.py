@@ -37,9 +37,9 @@ async def measure_model(
     attribution: bool = False,
     wait_s: Wait = DEFAULT_WAIT_S,
 ) -> Answer[MeasurementView]:
-    """Time a captured model (default: the newest) with and without a cast: speedup (the median over
-    interleaved pairs, which need not be the ratio of the two times), output drift, predicted and
-    measured saving, peak memory. attribution: also what each kernel saves."""
+    """Time a captured model (default: the newest) with and without a cast: speedup (the median of
+    interleaved pairs), output drift, predicted and measured saving, peak memory. attribution: also
+    what each kernel saves."""
     chosen = mode_names(modes)
     cast = absolute(path)
 

@@ -20,6 +20,8 @@ from kernelforge_tools.prompts import add_prompts
 from kernelforge_tools.registry import tools
 from kernelforge_tools.resources import add_resources
 
+SWITCH_SECONDS = 0.0001
+
 
 def build_server(engine: AbstractAsyncContextManager[Engine]) -> MCPServer[Engine]:
     """The server of one project, over the engine that is entered when a client comes."""
@@ -79,6 +81,9 @@ def prepare(settings: Settings) -> None:
     log_to_stderr(settings)
     # What is imported by now stays: a collection that looked through it would make calls wait.
     gc.freeze()
+    # SQLite gives the interpreter up for every row; while calls are answered it would get it back
+    # only after the usual 5 ms, each time.
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def serve(settings: Settings) -> None:

@@ -28,7 +28,7 @@ from mcp import StdioServerParameters
 from mcp.client import Client
 from serving.project import Made, listed_tokens, make
 
-SECONDS = 8.0
+SECONDS = 5.0
 CLIENTS, PROCESSES = 16, 2
 PAUSE_S = 0.25
 STARTS = 5

@@ -3,7 +3,8 @@
     python -m serving.clients < plan.json
 
 Every client calls the same tools in turn, each with the next of its arguments. With `pause_s` it
-waits so long between two calls; with none it calls again as soon as it is answered.
+waits so long between two calls; with none it calls again as soon as it is answered. Before that it
+makes each call once, and waits until all of its process have.
 """
 
 import json
@@ -24,6 +25,8 @@ async def main() -> None:
 
     async def one(number: int) -> None:
         async with Client(plan["url"]) as client:
+            for call in plan["calls"].values():
+                await client.call_tool(call["tool"], call["arguments"][0])
             opened.append(number)
             if len(opened) == plan["clients"]:
                 ready.set()

@@ -50,7 +50,7 @@ async def _work(
             start = time.perf_counter()
             answer = await client.call_tool(call["tool"], arguments)
             times[name].append(time.perf_counter() - start)
-            if answer.is_error != call.get("refused", False):
+            if answer.is_error:
                 raise RuntimeError(answer.content[0].text)
             if plan["pause_s"]:
                 await anyio.sleep(plan["pause_s"] * (0.5 + chance.random()))

@@ -29,24 +29,25 @@ class Made:
 
 
 async def make(folder: Path) -> Made:
-    """Fill a project with 10,000 nodes in 51 trees."""
+    """Fill a project with 10,000 nodes in 51 trees, unless it is there already."""
+    variants = [f"v{n + 1}" for n in range(VARIANTS)]
     async with Database.open(folder, None) as database:
-        await Captures(database).add(_capture(), [_sighting(n) for n in range(VARIANTS)])
-        variants = [f"v{n + 1}" for n in range(VARIANTS)]
-        nodes: list[str] = []
-        for number, variant in enumerate(variants):
-            nodes += await _tree(Trees(database), variant, SMALL if number else LARGE)
+        trees = Trees(database)
+        if not (await trees.counts())[0]:
+            await Captures(database).add(_capture(), [_sighting(n) for n in range(VARIANTS)])
+            for number, variant in enumerate(variants):
+                await _fill(trees, variant, SMALL if number else LARGE)
+        nodes = [n.id for v in variants for n in (await trees.nodes(v))[1:]]
     return Made(large=variants[0], small=tuple(variants[1:]), nodes=tuple(nodes))
 
 
-async def _tree(trees: Trees, variant: str, size: int) -> list[str]:
+async def _fill(trees: Trees, variant: str, size: int) -> None:
     made = [(await trees.root(variant, 0.0)).id]
     for number in range(size):
         parent = made[number // BRANCHES]
         node = await trees.file_node(_filing(variant, parent, number))
         await trees.file_timing(node.id, _timing(number), 1.0)
         made.append(node.id)
-    return made[1:]
 
 
 def _filing(variant: str, parent: str, number: int) -> Filing:

@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench
+.PHONY: help demo test check bench conformance plugin bundle
 MAKEFLAGS += --no-print-directory
 
 help:  ## list the targets
@@ -30,6 +30,15 @@ bench: $(READY)  ## every file in tests/benchmarks
 	    *) $(PYTHON) $$file;; \
 	  esac; \
 	done
+
+conformance: $(READY)  ## what the makers of MCP and of its clients check, with tools from npm
+	@$(PYTHON) tests/conformance/run.py
+
+plugin: $(READY)  ## the skill and the agent of plugin/, anew from the guide
+	@$(PYTHON) -m kernelforge_tools.plugin plugin
+
+bundle: $(READY)  ## dist/kernelforge.mcpb, for desktop clients
+	@$(PYTHON) bundle/build.py dist/kernelforge.mcpb
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(PYTHON) || { \

@@ -14,6 +14,14 @@ from kernelforge_engine.errors import NotWritten
 
 NAME = "kernelforge"
 CALL_MS = 1_800_000  # clients that bound a call give up on a capture otherwise
+START_SECONDS = 60  # the first start after an update compiles Python
+# Codex hands a server nothing of the environment but what is named.
+FORWARDED = (
+    "CC", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "CXX", "HF_HOME", "KERNELFORGE_CACHE",
+    "KERNELFORGE_PRICES", "KERNELFORGE_PROJECT", "KERNELFORGE_QUOTA_BYTES",
+    "KERNELFORGE_REQUIRE_SANDBOX", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH",
+    "XDG_CACHE_HOME",
+)  # fmt: skip
 Scope = Literal["project", "user"]
 
 
@@ -54,7 +62,17 @@ CLIENTS = {
     "cursor": Client(
         title="Cursor", files={"project": ".cursor/mcp.json", "user": ".cursor/mcp.json"}
     ),
-    "codex": Client(title="Codex", files={"user": ".codex/config.toml"}, key="mcp_servers"),
+    "codex": Client(
+        title="Codex",
+        # That of a project is read only where the project is trusted.
+        files={"user": ".codex/config.toml", "project": ".codex/config.toml"},
+        key="mcp_servers",
+        extra={
+            "startup_timeout_sec": START_SECONDS,
+            "tool_timeout_sec": CALL_MS // 1000,
+            "env_vars": list(FORWARDED),
+        },
+    ),
     "gemini": Client(
         title="Gemini CLI",
         files={"project": ".gemini/settings.json", "user": ".gemini/settings.json"},
@@ -71,7 +89,7 @@ def server_command() -> list[str]:
 
 
 def entry_of(client: Client, command: Sequence[str]) -> dict[str, Any]:
-    """The entry of this server in a client's JSON."""
+    """The entry of this server in a client's configuration."""
     return {"command": command[0], "args": list(command[1:]), **(client.extra or {})}
 
 
@@ -144,8 +162,9 @@ def _json(path: Path, text: str, client: Client, command: Sequence[str]) -> str:
 def _toml(text: str, client: Client, command: Sequence[str]) -> str:
     """The other tables of the file stay as they are, comments too."""
     head = f"[{client.key}.{NAME}]"
-    lines = [head, f"command = {json.dumps(command[0])}", f"args = {json.dumps(list(command[1:]))}",
-             f"tool_timeout_sec = {CALL_MS // 1000}"]  # fmt: skip
+    # Every value in an entry is written the same in TOML as in JSON.
+    values = entry_of(client, command).items()
+    lines = [head, *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values)]
     own = re.compile(rf"^{re.escape(head)}[^\n]*\n(?:(?!\[)[^\n]*\n?)*", re.MULTILINE)
     rest = own.sub("", text).rstrip("\n")
     return "\n".join([*([rest, ""] if rest else []), *lines]) + "\n"

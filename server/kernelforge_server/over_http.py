@@ -4,12 +4,13 @@ import hmac
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from ipaddress import ip_address
 
 import anyio
 import uvicorn
+from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
@@ -27,6 +28,8 @@ GRACE_SECONDS = 5
 MAX_BODY_BYTES = 4 << 20
 MAX_SESSIONS = 64
 MAX_CONNECTIONS = 256
+
+Build = Callable[[AbstractAsyncContextManager[Engine]], MCPServer[Engine]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +100,11 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def serve_http(settings: Settings, door: Door, ready: Callable[[str], None]) -> None:
-    """Serve until a signal ends this process; `ready` hears the address once it is bound.
+def serve_http(
+    settings: Settings, door: Door, ready: Callable[[str], None], build: Build = build_server
+) -> None:
+    """Serve what `build` makes of the engine until a signal ends this process; `ready` hears the
+    address once it is bound.
 
     Raises:
         BadOption, StoreUnavailable, SchemaTooNew
@@ -106,16 +112,20 @@ def serve_http(settings: Settings, door: Door, ready: Callable[[str], None]) -> 
     prepare(settings)
     with _bound(door) as listener:
         anyio.run(
-            _serve, settings, door, listener, ready,
+            _serve, settings, door, listener, ready, build,
             backend_options={"use_uvloop": sys.platform != "win32"},
         )  # fmt: skip
 
 
 async def _serve(
-    settings: Settings, door: Door, listener: socket.socket, ready: Callable[[str], None]
+    settings: Settings,
+    door: Door,
+    listener: socket.socket,
+    ready: Callable[[str], None],
+    build: Build,
 ) -> None:
     async with Engine.open(settings) as engine:
-        app: ASGIApp = build_server(nullcontext(engine)).streamable_http_app(
+        app: ASGIApp = build(nullcontext(engine)).streamable_http_app(
             streamable_http_path=PATH,
             transport_security=door.security,
             max_request_body_size=MAX_BODY_BYTES,

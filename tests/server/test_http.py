@@ -126,7 +126,7 @@ async def test_a_token_is_asked_of_everybody_where_one_is_set(serve):
     assert served.post(Authorization=f"Bearer {TOKEN[:-1]}x") == 401
     headers = {"Authorization": f"Bearer {TOKEN}"}
     async with (
-        httpx2.AsyncClient(headers=headers) as http,
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,  # a status may start the Judge
         Client(streamable_http_client(served.url, http_client=http)) as client,
     ):
         answer = await client.call_tool("get_status", {})

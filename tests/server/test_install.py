@@ -1,9 +1,13 @@
 """`kernelforge install` in a folder and a home of the test's own."""
 
 import json
+import re
 import tomllib
+from pathlib import Path
 
 import pytest
+
+from kernelforge_server import settings
 
 FILES = {
     "claude-code": (".mcp.json", "mcpServers"),
@@ -59,7 +63,19 @@ def test_codex_keeps_its_other_tables_and_comments(kernelforge, home):
     document = tomllib.loads(text)
     assert text.startswith("# mine\n")
     assert set(document["mcp_servers"]) == {"other", "kernelforge"}
-    assert document["mcp_servers"]["kernelforge"]["args"] == ["mcp"]
+    added = document["mcp_servers"]["kernelforge"]
+    assert added["args"] == ["mcp"]
+    assert added["tool_timeout_sec"] >= 600
+
+
+def test_codex_hands_on_what_says_which_device_and_which_project(kernelforge, tmp_path, home):
+    assert kernelforge("install", "codex", "--scope", "project").returncode == 0
+    document = tomllib.loads((tmp_path / ".codex" / "config.toml").read_text())
+    named = document["mcp_servers"]["kernelforge"]["env_vars"]
+    ours = set(re.findall(r'"(KERNELFORGE_[A-Z_]+)"', Path(settings.__file__).read_text()))
+    assert ours - {"KERNELFORGE_TOKEN"} <= set(named)
+    assert {"CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"} <= set(named)
+    assert not [name for name in named if name.endswith(("KEY", "TOKEN", "SECRET"))]
 
 
 def test_nothing_is_written_when_it_is_only_printed(kernelforge, tmp_path, home):
@@ -79,5 +95,3 @@ def test_a_file_that_is_no_json_stays_as_it_is(kernelforge, sentence, tmp_path, 
     said = sentence(kernelforge("install", "claude-code"), 1)
     assert "no JSON object" in said
     assert path.read_text() == "{ // a comment\n}"
-    said = sentence(kernelforge("install", "codex", "--scope", "project"), 2)
-    assert "Codex has no such configuration" in said

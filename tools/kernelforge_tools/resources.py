@@ -32,7 +32,6 @@ def add_resources(server: MCPServer[Engine], engine: Callable[[], Engine]) -> No
         """Devices, isolation, captures and jobs."""
         return await _told(status_answer(engine()))
 
-    server.resource(f"{SCHEME}environment", mime_type=JSON)(environment)
     for uri, kind, function in (
         (f"{SCHEME}guide", MARKDOWN, the_guide),
         (f"{SCHEME}cards/{{card_id}}", JSON, card),
@@ -44,6 +43,8 @@ def add_resources(server: MCPServer[Engine], engine: Callable[[], Engine]) -> No
         (f"{SCHEME}jobs/{{job_id}}/log", TEXT, job_log),
     ):
         server.resource(uri, mime_type=kind)(function)
+    # Listed after the guide, which costs nothing to read: this one may have to start the Judge.
+    server.resource(f"{SCHEME}environment", mime_type=JSON)(environment)
 
 
 async def the_guide() -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kernelforge_engine.errors import BadOption, KernelForgeError
+from kernelforge_engine.errors import KernelForgeError
 from kernelforge_server import clients
 from kernelforge_server.cli.options import JsonOption
 from kernelforge_server.cli.session import Session
@@ -50,14 +50,7 @@ def _installed(name: str, scope: Scope | None, *, show: bool) -> tuple[Path | No
     client, command = CLIENTS[name], server_command()
     chosen: clients.Scope = scope.value if scope else next(iter(client.files))
     if chosen not in client.files:
-        if client.command and chosen == "user":
-            return None, f"{client.title} keeps that itself. Run:\n\n{by_hand(client, command)}"
-        raise BadOption(
-            field="scope",
-            value=chosen,
-            why=f"{client.title} has no such configuration",
-            accepted=" or ".join(client.files),
-        )
+        return None, f"{client.title} keeps that itself. Run:\n\n{by_hand(client, command)}"
     path = (Path.home() if chosen == "user" else Path.cwd()) / client.files[chosen]
     text = merged(path, client, command)
     if show:

@@ -1,7 +1,7 @@
 """The one door between the async engine and its blocking children."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,6 +47,7 @@ JUDGE_SECONDS = 900.0
 TIME_SECONDS = 3600.0  # a win of a call that takes seconds is measured twice
 MODEL_SECONDS = 3600.0
 BUILDERS = 2
+CPU = "cpu"
 
 Answer = TypeVar("Answer")
 
@@ -54,10 +55,12 @@ Answer = TypeVar("Answer")
 class Children:
     """Starts, asks and ends every child of one engine.
 
-    Builds run beside each other; the Judge answers one order at a time, which is also what keeps
-    two evaluations from sharing a device. While something is timed nothing is built, and no other
-    engine of this user times anything on that device. Children are started in the thread of the
-    event loop, because they die with the thread that started them, and waited for in others.
+    The Judge answers one order at a time. A GPU is lent to one child at a time, whichever engine of
+    this user asks and whatever for: a capture, a verdict, a timing or a measurement. On the cpu
+    that goes for what compares times. Builds run beside each other and never wait for a device,
+    except that nothing is built while the cpu is timed: a compiler would take its cores. Children
+    are started in the thread of the event loop, because they die with the thread that started them,
+    and waited for in others.
     """
 
     def __init__(self, environment: Mapping[str, str], cache: Path) -> None:
@@ -104,15 +107,17 @@ class Children:
 
     async def capture(self, order: CaptureOrder, notice: Notice) -> Captured:
         """Record a model in a child of its own."""
-        child = self._disposable("capture", "kernelforge_engine.worker.capture")
         task = f"capture {order.model.model}"
-        reply = await _ask(child, task, order, CaptureReply, MODEL_SECONDS, notice)
+        async with self.turn_on_gpu(order.model.device, notice):
+            child = self._disposable("capture", "kernelforge_engine.worker.capture")
+            reply = await _ask(child, task, order, CaptureReply, MODEL_SECONDS, notice)
         return _answer(Captured, reply)
 
     async def measure(self, order: MeasureOrder, notice: Notice) -> Measured:
         """Compare a whole model with and without a cast in a child of its own."""
         task = f"measure {order.model.model}"
-        async with self.turn(order.model.device, notice), self._without_builds():
+        device = order.model.device
+        async with self.turn(device, notice), self._without_builds(device):
             child = self._disposable("measurement", "kernelforge_engine.worker.measuring")
             reply = await _ask(child, task, order, MeasureReply, MODEL_SECONDS, notice)
         return _answer(Measured, reply)
@@ -129,7 +134,7 @@ class Children:
         return _answer(Probed, await self._ask_judge("probe devices", ProbeOrder()))
 
     async def judge(self, order: JudgeOrder) -> Judged:
-        """The verdict on a built candidate."""
+        """The verdict on a built candidate; whoever asks holds its turn on a GPU."""
         return _answer(Judged, await self._ask_judge("judge a candidate", order, order.variant))
 
     @asynccontextmanager
@@ -149,9 +154,18 @@ class Children:
             yield
 
     @asynccontextmanager
-    async def _without_builds(self) -> AsyncIterator[None]:
-        """Wait for the builds that run; others wait until this ends. A build never waits for a
-        verdict."""
+    async def turn_on_gpu(self, device: str, notice: Notice) -> AsyncIterator[None]:
+        """The turn of a GPU, for what compares no times: on the cpu that waits for nobody."""
+        async with nullcontext() if device == CPU else self.turn(device, notice):
+            yield
+
+    @asynccontextmanager
+    async def _without_builds(self, device: str) -> AsyncIterator[None]:
+        """On the cpu, wait for the builds that run; others wait until this ends. A build never
+        waits for a verdict."""
+        if device != CPU:
+            yield
+            return
         async with self._quieting:
             held = [object() for _ in range(BUILDERS)]
             try:
@@ -165,7 +179,7 @@ class Children:
 
     async def time(self, order: TimeOrder) -> Timed:
         """The timing of a valid candidate; whoever asks holds the device's turn."""
-        async with self._judging, self._without_builds():
+        async with self._judging, self._without_builds(order.variant.call.backend):
             reply = await self._asked("time a candidate", order, order.variant, TIME_SECONDS)
         return _answer(Timed, reply)
 

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,6 @@ from anyio.abc import TaskGroup
 from kernelforge_engine import __version__, codec
 from kernelforge_engine.accounts import Accounts
 from kernelforge_engine.adapt import Adapted, adapted
-from kernelforge_engine.calls import Json
 from kernelforge_engine.cast import read as read_cast
 from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.summary import summarize
@@ -30,7 +29,6 @@ from kernelforge_engine.exchanges import (
     CastSummary,
     Collected,
     EngineStatus,
-    Job,
     MeasureRequest,
     Notice,
     OptimizeReport,
@@ -71,7 +69,7 @@ SECRET_BYTES = 32
 class Engine:
     """Captures, selects, judges, times, exports; every method may raise KernelForgeError.
 
-    Notices may be called from another thread.
+    Notices may be called from another thread. `jobs` runs such work without a caller who waits.
     """
 
     def __init__(
@@ -91,7 +89,7 @@ class Engine:
         self._children = Children(settings.environment, settings.cache)
         self._checks = ModelChecks(self._children, self._captures, self._trees, settings.cache)
         self.redact = Redactor(settings.secrets, settings.home)
-        self._jobs = JobRunner(Jobs(database), tasks, clock, self.redact)
+        self.jobs = JobRunner(Jobs(database), tasks, clock, self.redact)
         self._selector = Selector(
             self._captures, self._trees, Outlines(database), settings.lease_seconds, clock
         )
@@ -118,7 +116,7 @@ class Engine:
             anyio.create_task_group() as tasks,
         ):
             engine = cls(settings, database, tasks, prices)
-            await engine._jobs.resume()
+            await engine.jobs.resume()
             try:
                 yield engine
             except Exception as error:  # noqa: BLE001  raised again, below
@@ -365,26 +363,8 @@ class Engine:
             nodes=nodes,
             attempts=attempts,
             active_leases=await self._trees.count_open_leases(self._clock()),
-            running_jobs=self._jobs.running,
+            running_jobs=self.jobs.running,
         )
-
-    async def start_job(
-        self, kind: str, key: str, work: Callable[[Notice], Awaitable[dict[str, Json]]]
-    ) -> Job:
-        """Start slow work that outlives its caller; the same key attaches to a running job."""
-        return await self._jobs.start(kind, codec.sha256(key), work)
-
-    async def job(self, job_id: str) -> Job:
-        """A job as it is now."""
-        return await self._jobs.get(job_id)
-
-    async def cancel_job(self, job_id: str) -> Job:
-        """End a job and the processes that work on it; one that has ended stays as it is."""
-        return await self._jobs.cancel(job_id)
-
-    async def wait_job(self, job_id: str, seconds: float, notice: Notice | None = None) -> Job:
-        """A job when it has ended, or as it is after `seconds`."""
-        return await self._jobs.wait(job_id, seconds, notice)
 
 
 def _attempt(nodes: Sequence[Node]) -> int:

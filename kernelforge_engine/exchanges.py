@@ -160,13 +160,15 @@ class Submission:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What mcts_select hands out: the lease, its parent, and what was tried below it."""
+    """What mcts_select hands out: the lease, its parent, what was tried below it, and the leases
+    under which others revise the same parent now."""
 
     lease: Lease
     parent: Node
     source: str | None
     children: tuple[Node, ...]
     failed: tuple[Attempt, ...]
+    rivals: tuple[Lease, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,8 +252,9 @@ class EngineStatus:
 
 
 class JobState(StrEnum):
-    """Where a job is; `interrupted` means that the server ended while it ran, `cancelled` that
-    somebody ended it: the same call starts it anew."""
+    """Where a job is; `interrupted` means that the server ended while it ran: the same call, or
+    waiting for it, takes it up. `cancelled` means that somebody ended it: the same call is another
+    job."""
 
     RUNNING = "running"
     DONE = "done"
@@ -262,16 +265,22 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Slow work with an id of its own; `result` is what the tool that started it answers."""
+    """Slow work with an id of its own; `result` is what the tool that started it answers.
+
+    `key` is the same for the same call. `arguments` are those of the call while they may be needed
+    again, which is until it has ended otherwise than with its server. `started_at` is when it was
+    started last.
+    """
 
     id: str
     kind: str
     key: str
+    arguments: dict[str, Json] | None
     state: JobState
     progress: Progress | None
     result: dict[str, Json] | None
     error: str | None
-    created_at: float
+    started_at: float
 
 
 @dataclass(frozen=True, kw_only=True)

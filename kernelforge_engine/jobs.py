@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import anyio
 from anyio.abc import TaskGroup
 
+from kernelforge_engine import codec
 from kernelforge_engine.calls import Json
 from kernelforge_engine.errors import (
     JobElsewhere,
@@ -18,12 +19,14 @@ from kernelforge_engine.errors import (
 )
 from kernelforge_engine.exchanges import Job, JobState, Notice, Progress
 from kernelforge_engine.pool.alive import alive
-from kernelforge_engine.store.jobs import Jobs
+from kernelforge_engine.store.jobs import Jobs, OnRecord
 
 Work = Callable[[Notice], Awaitable[dict[str, Json]]]
 
 MOST_RUNNING = 64
-MOST_KEPT = 64  # ended jobs in memory whose answer nobody fetched, or that are not on record
+MOST_KEPT = 64  # ended jobs in memory that could not be put on record
+KEPT_SECONDS = 3600.0  # after that, what was asked about may have changed
+ENDED = (JobState.DONE, JobState.FAILED)
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +36,17 @@ class _Running:
     job: Job
     ended: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended_by: JobState = JobState.CANCELLED
     progress: Progress | None = None
     answered: bool = False
     on_record: bool = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the same call is about this job: it goes on, or its end was told to nobody."""
+        if self.ended.is_set():
+            return self.job.state in ENDED and not self.answered
+        return not self.scope.cancel_called
 
     def end(
         self, state: JobState, result: dict[str, Json] | None = None, error: str | None = None
@@ -45,7 +56,7 @@ class _Running:
 
 
 class JobRunner:
-    """Runs jobs and keeps their results until they were asked for, and in the database for good.
+    """Runs jobs and keeps how they end in the database, and in memory what did not fit there.
 
     `_registering` makes a job on disk and its entry here one step: who looks in between would take
     it for the job of a process that is gone.
@@ -63,29 +74,49 @@ class JobRunner:
         self._registering = anyio.Lock()
 
     async def resume(self) -> None:
-        """Mark jobs whose process is gone: the same call starts them anew."""
+        """Mark jobs whose process is gone: they can be taken up."""
         async with self._registering:
-            for job, owner in await self._jobs.running():
-                if job.id not in self._running and not _owned(job, owner):
-                    await self._file(replace(job, state=JobState.INTERRUPTED))
+            await self._mark_lost()
 
-    async def start(self, kind: str, key: str, work: Work) -> Job:
-        """Start work; while a job of the same key runs, or its result was not fetched, attach.
+    async def _mark_lost(self) -> None:
+        for found in await self._jobs.running():
+            if found.job.id not in self._running and not _owned(found):
+                await self._file(replace(found.job, state=JobState.INTERRUPTED))
+
+    async def start(self, kind: str, arguments: dict[str, Json], work: Work) -> Job:
+        """Start work, or attach to the job that the same call started before: while it runs, in
+        whichever process, and for an hour after it ended if its end was told to nobody. One that
+        was interrupted is taken up, which begins its work anew.
 
         Raises:
             QueueFull
         """
+        key = codec.sha256(codec.dumps({"kind": kind, "arguments": arguments}))
         async with self._registering:
             for entry in self._running.values():
-                if entry.job.key == key and not entry.answered:
+                if entry.job.key == key and entry.wanted:
                     return entry.job
+            await self._mark_lost()
             if self.running >= MOST_RUNNING:
-                raise QueueFull(most=MOST_RUNNING)
+                known = await self._jobs.newest(key)
+                if known is None or not self._wanted(known):
+                    raise QueueFull(most=MOST_RUNNING)
             with anyio.CancelScope(shield=True):
-                job = await self._jobs.add(kind, key, os.getpid(), self._clock())
-                entry = self._running[job.id] = _Running(job=job)
-            self._tasks.start_soon(self._run, entry, work)
+                job, ours = await self._jobs.begin(
+                    (kind, key, arguments), os.getpid(), self._clock(), self._wanted
+                )
+                if ours:
+                    entry = self._running[job.id] = _Running(job=job)
+                    self._tasks.start_soon(self._run, entry, work)
             return job
+
+    def _wanted(self, known: OnRecord) -> bool:
+        """`_Running.wanted` of a job that is not in memory."""
+        if known.job.id in self._running:
+            return False
+        if known.job.state in ENDED and known.ended_at is not None and not known.answered:
+            return self._clock() - known.ended_at < KEPT_SECONDS
+        return known.job.state == JobState.RUNNING
 
     async def _run(self, entry: _Running, work: Work) -> None:
         def notice(progress: Progress) -> None:
@@ -95,7 +126,7 @@ class JobRunner:
             with entry.scope:
                 entry.end(JobState.DONE, result=await work(notice))
             if entry.scope.cancelled_caught:
-                entry.end(JobState.CANCELLED)
+                entry.end(entry.ended_by)
         except KernelForgeError as error:
             entry.end(JobState.FAILED, error=self._redact(str(error)))
         except anyio.get_cancelled_exc_class():
@@ -115,17 +146,17 @@ class JobRunner:
             self._forget()
 
     def _forget(self) -> None:
-        """Drop what the database answers for as well, and the oldest of the rest beyond a bound."""
+        """Drop what the database answers for, and the oldest of the rest beyond a bound."""
         ended = [entry for entry in self._running.values() if entry.ended.is_set()]
-        wanted = [e.job.id for e in ended if not (e.answered and e.on_record)][-MOST_KEPT:]
+        kept = [entry.job.id for entry in ended if not entry.on_record][-MOST_KEPT:]
         for entry in ended:
-            if entry.job.id not in wanted:
+            if entry.job.id not in kept:
                 del self._running[entry.job.id]
 
     async def _file(self, job: Job) -> bool:
         """Put the end of a job on record; on a full disk its caller still gets the answer."""
         try:
-            await self._jobs.end(job)
+            await self._jobs.end(job, self._clock())
         except StoreUnavailable as error:
             log.warning("the end of job %s is not on record: %s", job.id, error)
             return False
@@ -155,7 +186,26 @@ class JobRunner:
         await entry.ended.wait()
         return entry.job
 
-    async def wait(self, job_id: str, seconds: float, notice: Notice | None) -> Job:
+    async def stop(self) -> None:
+        """End every job of this process, which reads interrupted then: it can be taken up."""
+        running = [entry for entry in self._running.values() if not entry.ended.is_set()]
+        for entry in running:
+            entry.ended_by = JobState.INTERRUPTED
+            entry.scope.cancel()
+        for entry in running:
+            await entry.ended.wait()
+
+    async def answered(self, job: Job) -> None:
+        """Note that the end of a job was told: from now on the same call begins anew."""
+        entry = self._running.get(job.id)
+        if entry is not None:
+            entry.answered = True
+        try:
+            await self._jobs.answered(job.id)
+        except StoreUnavailable as error:
+            log.warning("that job %s was answered is not on record: %s", job.id, error)
+
+    async def wait(self, job_id: str, seconds: float, notice: Notice | None = None) -> Job:
         """A job when it has ended, or as it is after `seconds`; `notice` hears of its progress."""
         entry = self._running.get(job_id)
         if entry is None:
@@ -166,10 +216,7 @@ class JobRunner:
                     notice(entry.progress)
                 with anyio.move_on_after(1.0):
                     await entry.ended.wait()
-        job = replace(entry.job, progress=entry.progress)
-        entry.answered = entry.answered or job.state != JobState.RUNNING
-        self._forget()
-        return job
+        return replace(entry.job, progress=entry.progress)
 
     async def _wait_for_other(self, job_id: str, seconds: float) -> Job:
         """`wait` for a job that another process on this project runs or ran."""
@@ -185,6 +232,6 @@ class JobRunner:
         return sum(not entry.ended.is_set() for entry in self._running.values())
 
 
-def _owned(job: Job, owner: int) -> bool:
+def _owned(found: OnRecord) -> bool:
     """Whether the process that started a job runs; this one holds its own jobs in memory."""
-    return owner != os.getpid() and alive(owner, job.created_at)
+    return found.owner != os.getpid() and alive(found.owner, found.job.started_at)

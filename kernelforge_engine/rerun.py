@@ -104,7 +104,8 @@ class Rerunner:
             artifact = await self._built(cast, entry, folder)
             if isinstance(artifact, Verdict):
                 return replace(trial, row=replace(row, verdict=artifact))
-            judged = await self._children.judge(self._judge(entry, variant, artifact, folder))
+            async with self._children.turn_on_gpu(entry.backend, notice):
+                judged = await self._children.judge(self._judge(entry, variant, artifact, folder))
             row = replace(row, verdict=judged.verdict)
             if judged.verdict.status == Status.VALID:
                 order = self._time(entry, variant, artifact, folder)

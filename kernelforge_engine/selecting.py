@@ -47,18 +47,20 @@ class Selector:
         variant = await self.target(variant_id)
         now = self._clock()
         await self._trees.root(variant_id, now)
-        tree = await self._outlines.tree(variant_id, variant.eager_us, now)
-        parent = await self._trees.node(select(tree, rule).id)
-        lease = await self._trees.lease(
-            Lease(
+
+        async def choose() -> Lease:
+            tree = await self._outlines.tree(variant_id, variant.eager_us, now)
+            return Lease(
                 id="",
                 variant_id=variant_id,
-                parent_id=parent.id,
+                parent_id=select(tree, rule).id,
                 holder=holder,
                 policy=policy,
                 expires_at=now + self._lease_seconds,
             )
-        )
+
+        lease = await self._trees.lease(choose)
+        parent = await self._trees.node(lease.parent_id)
         digest = parent.source_digest
         return Selection(
             lease=lease,
@@ -66,4 +68,5 @@ class Selector:
             source=await self._trees.source(digest) if digest else None,
             children=await self._trees.children(parent.id),
             failed=await self._trees.attempts(variant_id, parent.id),
+            rivals=await self._trees.rivals(lease, now),
         )

@@ -67,8 +67,10 @@ class Submitter:
             UnknownId, StaleLease, BadOption: the parent or the lease cannot be used.
         """
         variant = await self._captures.variant(proposal.variant_id)
-        parent_id = await self._parent(proposal)
         twin = await self._trees.twin(variant.id, codec.sha256(proposal.text))
+        if again := await self._again(proposal, variant, twin):
+            return again
+        parent_id = await self._parent(proposal)
         if twin is not None and twin.verdict is not None and _settles(twin, variant, proposal.tier):
             return await self._known(proposal, parent_id, twin, twin.verdict)
         try:
@@ -76,21 +78,21 @@ class Submitter:
         except _Refused as refused:
             return await self._filed(proposal, parent_id, refused.source, refused.verdict, None)
         instrumented, lacking = await self._instrumented(proposal, variant, candidate)
-        notice(Progress(done=2, total=STEPS, text="validating"))
-        judged = await self._children.judge(
-            JudgeOrder(
-                variant=variant,
-                plan=candidate.plan,
-                artifact=candidate.artifact,
-                blobs=str(self._settings.blobs),
-                secret=self._secret(),
-                environment=self._settings.environment,
-                others=plans_at(candidate.source, variant, judged_at(variant)),
-                tier=proposal.tier,
-                sanitized=instrumented,
-                unsanitized=lacking,
-            )
+        order = JudgeOrder(
+            variant=variant,
+            plan=candidate.plan,
+            artifact=candidate.artifact,
+            blobs=str(self._settings.blobs),
+            secret=self._secret(),
+            environment=self._settings.environment,
+            others=plans_at(candidate.source, variant, judged_at(variant)),
+            tier=proposal.tier,
+            sanitized=instrumented,
+            unsanitized=lacking,
         )
+        async with self._children.turn_on_gpu(variant.call.backend, notice):
+            notice(Progress(done=2, total=STEPS, text="validating"))
+            judged = await self._children.judge(order)
         verdict = _audited(judged.verdict, candidate)
         notice(Progress(done=STEPS, total=STEPS, text=str(verdict.status)))
         if twin is not None:
@@ -128,6 +130,18 @@ class Submitter:
             )
         return parent.id
 
+    async def _again(
+        self, proposal: Proposal, variant: Variant, twin: Node | None
+    ) -> Submission | None:
+        """The answer to a proposal that used its lease before: the first one may have been lost."""
+        if twin is None or twin.verdict is None or proposal.lease_id is None:
+            return None
+        if not is_valid(twin) or not _settles(twin, variant, proposal.tier):
+            return None
+        if not await self._trees.is_closed_with(proposal.lease_id, twin.id):
+            return None
+        return Submission(verdict=twin.verdict, node=twin)
+
     async def _known(
         self, proposal: Proposal, parent_id: str, twin: Node, verdict: Verdict
     ) -> Submission:
@@ -137,7 +151,7 @@ class Submitter:
             source = _unread(proposal.text, variant)
             return await self._filed(proposal, parent_id, source, verdict, None)
         if proposal.lease_id is not None:  # it has nothing left to do
-            await self._trees.close_lease(proposal.lease_id, self._clock())
+            await self._trees.close_lease(proposal.lease_id, twin.id, self._clock())
         return Submission(verdict=verdict, node=twin)
 
     async def built(

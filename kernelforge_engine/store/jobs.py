@@ -1,11 +1,28 @@
-"""Jobs on disk: slow work that outlives the request that started it."""
+"""Jobs on disk: slow work that outlives the request that started it, and the process."""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from kernelforge_engine import codec
+from kernelforge_engine.calls import Json
 from kernelforge_engine.exchanges import Job, JobState
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnRecord:
+    """A job with what only its record knows: the process that runs or ran it, when it ended, and
+    whether its end was told to whoever asked."""
+
+    job: Job
+    owner: int
+    ended_at: float | None
+    answered: bool
+
+
+Wanted = Callable[[OnRecord], bool]
 
 
 class Jobs:
@@ -14,14 +31,33 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, kind: str, key: str, owner: int, at: float) -> Job:
-        """Record a job that starts now in the process `owner`."""
+    async def begin(
+        self, call: tuple[str, str, dict[str, Json]], runner: int, at: float, wanted: Wanted
+    ) -> tuple[Job, bool]:
+        """The job for a call, given as its kind, its key and its arguments, and whether the process
+        `runner` is to run it: the one that this call started last where it is `wanted`; else that
+        one again where it was interrupted; else a new one. Of two that ask at one moment, by
+        whichever process, one finds the job of the other.
+        """
+        kind, key, arguments = call
         async with self._database.transaction():
-            number = await self._database.insert(
-                "INSERT INTO jobs (kind, key, owner, state, created_at) VALUES (?, ?, ?, ?, ?)",
-                (kind, key, owner, JobState.RUNNING, at),
-            )
-        return await self.get(tag("j", number))
+            known = await self.newest(key)
+            if known is not None and wanted(known):
+                return known.job, False
+            if known is not None and known.job.state == JobState.INTERRUPTED:
+                number = row("j", known.job.id)
+                await self._database.execute(
+                    """UPDATE jobs SET state = ?, owner = ?, started_at = ?, answered = FALSE
+                       WHERE id = ?""",
+                    (JobState.RUNNING, runner, at, number),
+                )
+            else:
+                number = await self._database.insert(
+                    """INSERT INTO jobs (kind, key, arguments, owner, state, started_at, answered)
+                       VALUES (?, ?, ?, ?, ?, ?, FALSE)""",
+                    (kind, key, codec.dumps(arguments), runner, JobState.RUNNING, at),
+                )
+        return await self.get(tag("j", number)), True
 
     async def get(self, job_id: str) -> Job:
         """One job.
@@ -32,32 +68,67 @@ class Jobs:
         found = await self._database.row("SELECT * FROM jobs WHERE id = ?", (row("j", job_id),))
         if found is None:
             raise unknown("j", job_id)
-        return _job(found)
+        return _record(found).job
 
-    async def end(self, job: Job) -> None:
-        """Record how a job ended, unless that is on record: its state, its result or its error."""
+    async def newest(self, key: str) -> OnRecord | None:
+        """The job that the same call started last, if there is one."""
+        found = await self._database.row(
+            "SELECT * FROM jobs WHERE key = ? ORDER BY id DESC LIMIT 1", (key,)
+        )
+        return None if found is None else _record(found)
+
+    async def end(self, job: Job, at: float) -> None:
+        """Record how a job ended, unless that is on record: its state, its result or its error. The
+        arguments of one that was interrupted stay: it may be taken up."""
         result = None if job.result is None else codec.dumps(job.result)
         async with self._database.transaction():
             await self._database.execute(
-                "UPDATE jobs SET state = ?, result = ?, error = ? WHERE id = ? AND state = ?",
-                (job.state, result, job.error, row("j", job.id), JobState.RUNNING),
+                """UPDATE jobs SET state = ?, result = ?, error = ?, ended_at = ?,
+                                   arguments = CASE WHEN ? THEN arguments END
+                   WHERE id = ? AND state = ?""",
+                (
+                    job.state,
+                    result,
+                    job.error,
+                    at,
+                    job.state == JobState.INTERRUPTED,
+                    row("j", job.id),
+                    JobState.RUNNING,
+                ),
             )
 
-    async def running(self) -> tuple[tuple[Job, int], ...]:
-        """Every job that is recorded as running, with the process that owns it."""
+    async def answered(self, job_id: str) -> None:
+        """Record that the end of a job was told."""
+        async with self._database.transaction():
+            await self._database.execute(
+                "UPDATE jobs SET answered = TRUE WHERE id = ?", (row("j", job_id),)
+            )
+
+    async def running(self) -> tuple[OnRecord, ...]:
+        """Every job that is recorded as running."""
         rows = await self._database.rows("SELECT * FROM jobs WHERE state = ?", (JobState.RUNNING,))
-        return tuple((_job(r), int(r["owner"])) for r in rows)
+        return tuple(_record(r) for r in rows)
 
 
-def _job(found: Row) -> Job:
-    result = found["result"]
-    return Job(
+def _record(found: Row) -> OnRecord:
+    job = Job(
         id=tag("j", found["id"]),
         kind=found["kind"],
         key=found["key"],
+        arguments=_optional(found["arguments"]),
         state=JobState(found["state"]),
         progress=None,  # only the process that runs a job knows how far it is
-        result=None if result is None else json.loads(result),
+        result=_optional(found["result"]),
         error=found["error"],
-        created_at=found["created_at"],
+        started_at=found["started_at"],
     )
+    return OnRecord(
+        job=job,
+        owner=int(found["owner"]),
+        ended_at=found["ended_at"],
+        answered=bool(found["answered"]),
+    )
+
+
+def _optional(text: str | None) -> dict[str, Json] | None:
+    return None if text is None else json.loads(text)

@@ -1,5 +1,6 @@
 """Revision trees, leases and attempts on disk."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -146,9 +147,11 @@ class Trees:
         found = await self._database.row("SELECT text FROM sources WHERE digest = ?", (digest,))
         return None if found is None else str(found["text"])
 
-    async def lease(self, lease: Lease) -> Lease:
-        """Record a lease; it comes back with its id."""
+    async def lease(self, choose: Callable[[], Awaitable[Lease]]) -> Lease:
+        """Record the lease that is chosen; it comes back with its id. Of two that are asked for at
+        one moment, by whichever process, one is chosen in sight of the other."""
         async with self._database.transaction():
+            lease = await choose()
             number = await self._database.insert(
                 """INSERT INTO leases (variant_id, parent_id, holder, policy, expires_at)
                    VALUES (?, ?, ?, ?, ?)""",
@@ -161,6 +164,15 @@ class Trees:
                 ),
             )
         return replace(lease, id=tag("l", number))
+
+    async def rivals(self, lease: Lease, at: float) -> tuple[Lease, ...]:
+        """The other leases of the same parent that are open."""
+        found = await self._database.rows(
+            """SELECT * FROM leases
+               WHERE parent_id = ? AND id <> ? AND closed_at IS NULL AND expires_at > ?""",
+            (row("n", lease.parent_id), row("l", lease.id), at),
+        )
+        return tuple(map(_lease, found))
 
     async def open_lease(self, lease_id: str, at: float) -> Lease:
         """A lease that may still be submitted under.
@@ -307,13 +319,22 @@ class Trees:
             await worked(self._database, "time", device_seconds, node=row("n", node_id))
         return await self.node(node_id)
 
-    async def close_lease(self, lease_id: str, at: float) -> None:
-        """Give a lease back unused; its virtual visit ends."""
+    async def close_lease(self, lease_id: str, node_id: str, at: float) -> None:
+        """Close a lease with a node that was there before; its virtual visit ends."""
         async with self._database.transaction():
             await self._database.execute(
-                "UPDATE leases SET closed_at = ? WHERE id = ? AND closed_at IS NULL",
-                (at, row("l", lease_id)),
+                """UPDATE leases SET closed_at = ?, node_id = ?
+                   WHERE id = ? AND closed_at IS NULL""",
+                (at, row("n", node_id), row("l", lease_id)),
             )
+
+    async def is_closed_with(self, lease_id: str, node_id: str) -> bool:
+        """Whether it was this node that a lease was closed with."""
+        found = await self._database.row(
+            "SELECT 1 FROM leases WHERE id = ? AND node_id = ?",
+            (row("l", lease_id), row("n", node_id)),
+        )
+        return found is not None
 
 
 def _used(lease_id: str, variant_id: str) -> StaleLease:

@@ -1,6 +1,7 @@
 """The tool server over streamable HTTP: who may reach it, and how it ends."""
 
 import hmac
+import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -20,14 +21,15 @@ from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import BadOption
 from kernelforge_engine.exchanges import Settings
 from kernelforge_server.app import build_server, prepare
+from kernelforge_server.ending import GRACE_SECONDS, Requests, Server
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LEAST_TOKEN_BYTES = 32
-GRACE_SECONDS = 5
 MAX_BODY_BYTES = 4 << 20
 MAX_SESSIONS = 64
 MAX_CONNECTIONS = 256
+KEEP_ALIVE_SECONDS = 300  # agents think between two calls
 
 Build = Callable[[AbstractAsyncContextManager[Engine]], MCPServer[Engine]]
 
@@ -108,13 +110,16 @@ def serve_http(
 
     Raises:
         BadOption, StoreUnavailable, SchemaTooNew
+        KeyboardInterrupt: the signal was that of Ctrl-C.
     """
     prepare(settings)
     with _bound(door) as listener:
-        anyio.run(
+        ended_by = anyio.run(
             _serve, settings, door, listener, ready, build,
             backend_options={"use_uvloop": sys.platform != "win32"},
         )  # fmt: skip
+    if ended_by == signal.SIGINT:
+        raise KeyboardInterrupt
 
 
 async def _serve(
@@ -123,23 +128,31 @@ async def _serve(
     listener: socket.socket,
     ready: Callable[[str], None],
     build: Build,
-) -> None:
-    async with Engine.open(settings) as engine:
-        app: ASGIApp = build(nullcontext(engine)).streamable_http_app(
-            streamable_http_path=PATH,
-            transport_security=door.security,
-            max_request_body_size=MAX_BODY_BYTES,
-            max_sessions=MAX_SESSIONS,
+) -> int | None:
+    """Serve, and return the number of the signal that ended it."""
+    async with Engine.open(settings) as engine, anyio.create_task_group() as group:
+        requests = Requests(
+            build(nullcontext(engine)).streamable_http_app(
+                streamable_http_path=PATH,
+                transport_security=door.security,
+                max_request_body_size=MAX_BODY_BYTES,
+                max_sessions=MAX_SESSIONS,
+            )
         )
         config = uvicorn.Config(
-            _Guarded(app, door.token) if door.token else app,
+            _Guarded(requests, door.token) if door.token else requests,
             log_level="warning",
             log_config=None,  # its own handlers would write past the redaction
             limit_concurrency=MAX_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
+        server = Server(config)
+        await group.start(server.end_on_a_signal, engine.jobs, requests)
         ready(f"http://{_shown(door.host)}:{listener.getsockname()[1]}{PATH}")
-        await uvicorn.Server(config).serve(sockets=[listener])
+        await server.serve(sockets=[listener])
+        group.cancel_scope.cancel()
+    return server.ended_by
 
 
 def _bound(door: Door) -> socket.socket:

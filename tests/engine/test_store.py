@@ -4,6 +4,7 @@ import asyncio
 import os
 import sqlite3
 from dataclasses import replace
+from functools import partial
 
 import anyio
 import pytest
@@ -74,7 +75,7 @@ def sighting(word=1, share=0.5, **changes):
     return replace(seen, **changes)
 
 
-def lease_of(root):
+async def chosen(root):
     return Lease(
         id="",
         variant_id=root.variant_id,
@@ -177,7 +178,7 @@ async def test_a_capture_whose_variants_hold_nodes_is_removed_by_force_only(tmp_
         capture = await Captures(database).add(CAPTURE, [sighting(1), sighting(2)])
         trees, removal = Trees(database), Removal(database, tmp_path / "blobs")
         root = await trees.root("v1", 1.0)
-        lease = await trees.lease(lease_of(root))
+        lease = await trees.lease(partial(chosen, root))
         await trees.file_attempt(filing("v1", root.id, lease.id, Status.WRONG_VALUES, "bad"))
         node = await trees.file_node(filing("v1", root.id, lease.id))
         await trees.file_node(filing("v1", node.id, digest="e"))
@@ -233,7 +234,7 @@ async def test_a_lease_is_a_virtual_visit_until_it_expires(tmp_path):
         await Captures(database).add(CAPTURE, [sighting()])
         trees = Trees(database)
         root = await trees.root("v1", 1.0)
-        lease = await trees.lease(lease_of(root))
+        lease = await trees.lease(partial(chosen, root))
         outlines = Outlines(database)
         for at, weight in ((50.0, 2), (100.0, 1)):
             tree = await outlines.tree("v1", 10.0, at)
@@ -247,7 +248,7 @@ async def test_a_used_lease_cannot_be_used_again(tmp_path):
         await Captures(database).add(CAPTURE, [sighting()])
         trees = Trees(database)
         root = await trees.root("v1", 1.0)
-        lease = await trees.lease(lease_of(root))
+        lease = await trees.lease(partial(chosen, root))
         await trees.file_attempt(filing("v1", root.id, lease.id, Status.WRONG_VALUES))
         assert (await trees.open_lease(lease.id, 3.0)).id == lease.id
         await trees.file_node(filing("v1", root.id, lease.id))
@@ -259,7 +260,7 @@ async def test_of_sources_judged_under_one_lease_at_a_time_one_becomes_a_node(tm
     async with Database.open(tmp_path, None) as one, Database.open(tmp_path, None) as other:
         await Captures(one).add(CAPTURE, [sighting()])
         root = await Trees(one).root("v1", 1.0)
-        lease = await Trees(one).lease(lease_of(root))
+        lease = await Trees(one).lease(partial(chosen, root))
         first = await Trees(one).file_node(filing("v1", root.id, lease.id))
         with pytest.raises(StaleLease, match="been used"):
             await Trees(other).file_node(filing("v1", root.id, lease.id, digest="e"))

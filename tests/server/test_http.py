@@ -1,93 +1,12 @@
 """The server over HTTP: a real process, real clients, and who is let in."""
 
-import os
-import re
-import signal
-import subprocess
-import sys
-
-import anyio
 import httpx2
 import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-TOKEN = "0123456789abcdef" * 2
-PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-
-
-class Served:
-    """A running `kernelforge serve`."""
-
-    def __init__(self, folder, *options, token=""):
-        environment = {**os.environ, "KERNELFORGE_TOKEN": token}  # noqa: TID251  a child's
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "kernelforge_server", "serve", "--port", "0", *options,
-             "--project", str(folder / "project")],
-            stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment,
-        )  # fmt: skip
-        said = self._process.stderr.readline()
-        found = re.fullmatch(r"Serving (http://\S+/mcp)\n", said)
-        assert found, said + self._process.stderr.read()
-        self.url = found[1]
-
-    @property
-    def pid(self):
-        return self._process.pid
-
-    def post(self, **headers):
-        return httpx2.post(self.url, json=PING, headers={**HEADERS, **headers}).status_code
-
-    def end(self):
-        """What it ends with when it is asked to, and what it said."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
-            _, self._rest = self._process.communicate(timeout=60)
-        return self._process.returncode, self._rest
-
-
-@pytest.fixture
-def serve(tmp_path):
-    running = []
-
-    def start(*options, token=""):
-        running.append(Served(tmp_path, *options, token=token))
-        return running[-1]
-
-    yield start
-    for served in running:
-        served.end()
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_two_clients_work_on_one_project(serve, user_projects, mode):
-    served = serve()
-    arguments = {"model": str(user_projects / "small_mlp" / "model.py"), "wait_s": 120}
-    async with Client(served.url, mode=mode) as one, Client(served.url, mode=mode) as two:
-        found = {}
-
-        async def capture(name, client):
-            found[name] = (await client.call_tool("capture_model", arguments)).structured_content
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(capture, "one", one)
-            group.start_soon(capture, "two", two)
-        assert {answer["data"]["capture_id"] for answer in found.values()} == {"c1"}
-        cards = (await two.call_tool("list_cards", {})).structured_content["data"]
-        assert cards["capture_id"] == "c1"
-
-
-async def test_it_ends_with_its_children_when_it_is_asked_to(serve, processes):
-    served = serve()
-    async with Client(served.url) as client:
-        await client.call_tool("get_status", {})
-    children = processes.below(served.pid)
-    assert children
-    code, words = served.end()
-    assert code in (0, -signal.SIGTERM)
-    assert "Traceback" not in words
-    await processes.gone(children)
+TOKEN = "0123456789abcdef" * 2
 
 
 def test_other_hosts_and_pages_of_other_sites_are_turned_away(serve):

@@ -69,3 +69,60 @@ def test_the_process_never_imports_torch(served):
     assert "kernelforge_engine.engine" in imported
     assert {name for name in imported if name.split(".")[0] in {"torch", "numpy"}} == set()
     assert "Traceback" not in words
+
+
+NOISY = """
+import ctypes, os, subprocess, sys
+from pathlib import Path
+import torch
+
+
+def noise(where):
+    print("noise of print", where, "{" * 10_000)
+    print("noise on stderr", where, file=sys.stderr, flush=True)
+    ctypes.CDLL(None).write(1, b"noise of C\\n", 11)
+    ctypes.CDLL(None).printf(b"noise in the buffer of C\\n")
+    os.write(1, b"\\xff noise\\0\\n")
+    os.system("echo noise of a shell")
+    subprocess.run(["echo", "noise of a child"])
+    Path(__file__).with_name(where).touch()
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        noise("in_forward")
+        return torch.relu(x)
+
+
+def make_model():
+    noise("in_the_factory")
+    return Model()
+
+
+def make_inputs():
+    return torch.ones(4, 4)
+
+
+noise("at_import")
+"""
+
+
+async def test_whatever_a_model_prints_the_channel_carries_the_protocol_alone(
+    reaching, agent_of, tmp_path
+):
+    (tmp_path / "noisy.py").write_text(NOISY)
+    reach = reaching("stdio", "auto")
+    server = reach.parameters
+    recorded = server.model_copy(
+        update={
+            "command": "sh",
+            "args": ["-c", '"$@" | tee wire', "sh", server.command, *server.args],
+        }
+    )
+    async with reach.client(recorded) as client:
+        found = await agent_of(client).call("capture_model", model=str(tmp_path / "noisy.py"))
+        assert found["data"]["calls"] == 1
+    lines = (tmp_path / "wire").read_text().splitlines()
+    assert {json.loads(line)["jsonrpc"] for line in lines} == {"2.0"}
+    assert not [line for line in lines if "noise" in line]
+    assert all((tmp_path / where).exists() for where in ("at_import", "in_forward"))

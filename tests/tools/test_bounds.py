@@ -184,7 +184,7 @@ async def test_no_more_than_64_jobs_run_or_wait(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdout", None)
     async with Engine.open(settings.resolve(tmp_path / "p")) as engine:
         for number in range(64):
-            await engine.start_job("benchmark", f"{number}", for_ever)
+            await engine.jobs.start("benchmark", {"node_id": f"n{number}"}, for_ever)
         async with Client(build_server(nullcontext(engine))) as opened:
             asked = {"model": "model.py", "wait_s": 0}
             refused = await opened.call_tool("capture_model", asked)

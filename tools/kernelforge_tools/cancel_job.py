@@ -21,7 +21,7 @@ async def cancel_job(ctx: Context[Engine], job_id: str) -> Answer[JobView]:
     What it had stored stays: captures, nodes, attempts. A job that has ended already stays as it
     ended. The tool that started it may be called again and begins anew.
     """
-    job = await ctx.request_context.lifespan_context.cancel_job(job_id)
+    job = await ctx.request_context.lifespan_context.jobs.cancel(job_id)
     cancelled = job.state == JobState.CANCELLED
     return Answer(
         status=job.state,

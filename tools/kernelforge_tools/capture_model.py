@@ -80,7 +80,7 @@ async def capture_model(  # noqa: PLR0913  what an agent may say about a model
         capture = await engine.capture(request, notice)
         return captured(capture, await engine.cards(capture.id))
 
-    arguments = {"model": model, "inputs": inputs, **options}
+    arguments = {"model": request.model, "inputs": list(request.inputs), **options}
     return await slow(ctx, "capture_model", arguments, wait_s, work)
 
 

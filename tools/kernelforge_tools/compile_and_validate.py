@@ -89,7 +89,8 @@ def judged(
         summary = f"Valid: it is node {node.id} ({node.label}).{_close(verdict)}"
         if node.id == known:
             summary = f"Nothing new: this very source is node {node.id} already ({node.label})."
-            following = [call("mcts_select", variant_id=proposal.variant_id)]
+            again = call("mcts_select", variant_id=proposal.variant_id)
+            following = [again] if node.timing else [*following, again]
     else:
         following = [_again(proposal), call("mcts_select", variant_id=proposal.variant_id)]
         summary = f"{verdict.status}: {verdict.reason}"

@@ -10,6 +10,7 @@ from kernelforge_engine.exchanges import Selection
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.caller import caller
 from kernelforge_tools.views import AttemptRow, NodeRow
+from kernelforge_tools.wording import counted
 
 MAX_SOURCE_CHARS = 10_000
 SHOWN = 6
@@ -24,6 +25,7 @@ class SelectionView(View):
     source: str | None = None
     tried: list[NodeRow]
     failed: list[AttemptRow]
+    rivals: list[str] | None = None
     left_out: str | None = None
 
 
@@ -56,6 +58,7 @@ async def mcts_select(
             source=_shown(selection),
             tried=[NodeRow.of(n) for n in selection.children[-SHOWN:]],
             failed=[AttemptRow.of(a) for a in selection.failed[:SHOWN]],
+            rivals=[f"{x.id}: {x.holder}" for x in selection.rivals] or None,
             left_out=_left_out(selection),
         ),
         next=[
@@ -74,7 +77,16 @@ def _summary(selection: Selection) -> str:
     parent = selection.parent
     what = "eager itself: write a first kernel" if selection.source is None else "revise its source"
     tried = f"{len(selection.children)} tried, {len(selection.failed)} failed below it"
-    return f"{selection.lease.id} leases {parent.id}, {what}; {tried}."
+    return f"{selection.lease.id} leases {parent.id}, {what}; {tried}.{_rivalry(selection)}"
+
+
+def _rivalry(selection: Selection) -> str:
+    """That others revise the same node now, as a further sentence."""
+    if not selection.rivals:
+        return ""
+    others = counted(len(selection.rivals), "other lease")
+    are = "is" if len(selection.rivals) == 1 else "are"
+    return f" {others} of it {are} open: choose an idea that another agent would not."
 
 
 def _left_out(selection: Selection) -> str | None:

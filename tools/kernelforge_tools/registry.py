@@ -2,11 +2,7 @@
 
 from mcp.server.mcpserver.tools import Tool
 
-from kernelforge_tools.benchmark import benchmark
 from kernelforge_tools.cancel_job import cancel_job
-from kernelforge_tools.capture_model import capture_model
-from kernelforge_tools.compile_and_validate import compile_and_validate
-from kernelforge_tools.export_cast import export_cast
 from kernelforge_tools.forge_tool import forge_tool
 from kernelforge_tools.get_card import get_card
 from kernelforge_tools.get_node import get_node
@@ -15,25 +11,25 @@ from kernelforge_tools.get_tree import get_tree
 from kernelforge_tools.inspect_cast import inspect_cast
 from kernelforge_tools.list_cards import list_cards
 from kernelforge_tools.mcts_select import mcts_select
-from kernelforge_tools.measure_model import measure_model
 from kernelforge_tools.record_usage import record_usage
+from kernelforge_tools.slow_tools import SLOW
 from kernelforge_tools.wait_job import wait_job
 
 
 def tools() -> list[Tool]:
     """The tools, with what clients may assume about each."""
     return [
-        forge_tool(capture_model, read_only=False),
+        SLOW["capture_model"],
         forge_tool(list_cards, read_only=True, idempotent=True),
         forge_tool(get_card, read_only=True, idempotent=True),
         forge_tool(mcts_select, read_only=False),
-        forge_tool(compile_and_validate, read_only=False),
-        forge_tool(benchmark, read_only=False),
+        SLOW["compile_and_validate"],
+        SLOW["benchmark"],
         forge_tool(get_node, read_only=True, idempotent=True),
         forge_tool(get_tree, read_only=True, idempotent=True),
-        forge_tool(export_cast, read_only=False, destructive=True, idempotent=True),
+        SLOW["export_cast"],
         forge_tool(inspect_cast, read_only=True, idempotent=True),
-        forge_tool(measure_model, read_only=True),
+        SLOW["measure_model"],
         forge_tool(get_status, read_only=True, idempotent=True),
         forge_tool(record_usage, read_only=False, idempotent=True),
         forge_tool(wait_job, read_only=True, idempotent=True),

@@ -84,7 +84,7 @@ async def tree(ctx: Context[Engine], variant_id: str) -> str:
 
 async def job_log(ctx: Context[Engine], job_id: str) -> str:
     """Where a job stands, or how it ended."""
-    job = await _found(ctx.request_context.lifespan_context.job(job_id))
+    job = await _found(ctx.request_context.lifespan_context.jobs.get(job_id))
     redact = ctx.request_context.lifespan_context.redact
     lines = [f"{job.id} {job.kind}: {job.state}"]
     if job.progress:

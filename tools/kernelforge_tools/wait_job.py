@@ -5,8 +5,10 @@ from typing import Any
 from mcp.server.mcpserver import Context
 
 from kernelforge_engine.engine import Engine
+from kernelforge_engine.exchanges import JobState
 from kernelforge_tools.answer import Answer
-from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, settled, watched
+from kernelforge_tools.slow_tools import taken_up
+from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, told
 
 
 async def wait_job(
@@ -15,7 +17,9 @@ async def wait_job(
     """Wait for a job that a slow tool left running, and return what that tool would have.
 
     Status `running` means that it still goes on: call this again. Jobs survive a cancelled or
-    timed-out call, so nothing is lost by waiting in pieces.
+    timed-out call, and are taken up after their server ended.
     """
-    job = await ctx.request_context.lifespan_context.job(job_id)
-    return settled(await watched(ctx, job, wait_s))
+    job = await ctx.request_context.lifespan_context.jobs.get(job_id)
+    if job.state == JobState.INTERRUPTED and job.arguments is not None:
+        return await taken_up(ctx, job, wait_s)
+    return await told(ctx, job, wait_s)

@@ -8,8 +8,8 @@ import anyio
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
+from starlette.requests import Request
 
-from kernelforge_engine import codec
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Job, JobState, Notice, Progress
 from kernelforge_tools.answer import Answer, call, plain
@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 DEFAULT_WAIT_S = 45
 MAX_WAIT_S = 300
-QUIET_S = 10.0
 TICK_S = 1.0
+QUIET_S = 10.0 - TICK_S  # a second later the ten would be over
 
 Wait = Annotated[
     int,
@@ -40,16 +40,34 @@ async def slow(
 ) -> Answer[T]:
     """The answer of `work`, or where its job stands after `wait_s`.
 
-    The job's key is the tool with its arguments, so that the same call attaches to it again.
+    The same tool with the same arguments attaches to the job again; `arguments` are all that the
+    tool takes but `wait_s`, so that the job can be taken up from its record.
     """
     engine = ctx.request_context.lifespan_context
 
     async def run(notice: Notice) -> dict[str, Any]:
         return plain(await work(engine, notice))
 
-    key = codec.sha256(codec.dumps({"tool": kind, "arguments": arguments}))
-    job = await engine.start_job(kind, key, run)
-    return settled(await watched(ctx, job, wait_s))
+    return await told(ctx, await engine.jobs.start(kind, arguments, run), wait_s)
+
+
+async def told(ctx: Context[Engine], job: Job, wait_s: int) -> Answer[Any]:
+    """What a tool answers for a job that has ended, or about where it stands after `wait_s`.
+
+    Raises:
+        ToolError: the job ended without a result.
+    """
+    job = await watched(ctx, job, wait_s)
+    if job.state != JobState.RUNNING and not await _is_lost(ctx):
+        await ctx.request_context.lifespan_context.jobs.answered(job)
+    return settled(job)
+
+
+async def _is_lost(ctx: Context[Engine]) -> bool:
+    """Whether the connection of a request is gone, and with it whatever is answered. The protocol
+    of 2025 does not take that for a cancellation, so that its handler runs on."""
+    request = ctx.request_context.request
+    return isinstance(request, Request) and await request.is_disconnected()
 
 
 async def watched(ctx: Context[Engine], job: Job, wait_s: int) -> Job:
@@ -58,7 +76,7 @@ async def watched(ctx: Context[Engine], job: Job, wait_s: int) -> Job:
     board = _Board(job, engine.redact)
     async with anyio.create_task_group() as group:
         group.start_soon(board.report, ctx)
-        ended = await engine.wait_job(job.id, wait_s, board.post)
+        ended = await engine.jobs.wait(job.id, wait_s, board.post)
         group.cancel_scope.cancel()
     return ended
 
@@ -81,10 +99,17 @@ def settled(job: Job) -> Answer[Any]:
                 job_id=job.id,
             )
         case JobState.INTERRUPTED:
-            raise JobLost(job, f"Job {job.id} ended with the server that ran it.")
+            raise JobLost(job, f"Job {job.id} ended with the server that ran it.{_taking_up(job)}")
         case JobState.CANCELLED:
             raise JobLost(job, f"Job {job.id} was cancelled.")
     raise JobLost(job, job.error or f"Job {job.id} failed.")
+
+
+def _taking_up(job: Job) -> str:
+    """What takes an interrupted job up, where its record says with which arguments."""
+    if job.arguments is None:
+        return ""
+    return f" Next: {call('wait_job', job_id=job.id)} takes it up again, as the same call would."
 
 
 class JobLost(ToolError):
@@ -110,7 +135,7 @@ class _Board:
         self._words = self._redact(_words(progress))
 
     async def report(self, ctx: Context[Engine]) -> None:
-        """Send what changed once a second, and something every ten: clients give up on silence."""
+        """Send what changed once a second, and something within ten: clients give up on silence."""
         started = sent_at = time.monotonic()
         sent = ""
         while True:

@@ -7,7 +7,7 @@ import typer
 from kernelforge_engine.errors import KernelForgeError
 from kernelforge_server import settings
 from kernelforge_server.cli.options import ProjectOption
-from kernelforge_server.cli.session import Session
+from kernelforge_server.cli.session import INTERRUPTED, Session
 
 PORT = 8765
 
@@ -41,3 +41,5 @@ def serve(
         serve_http(settings.resolve(project), opened, ready)
     except KernelForgeError as error:
         Session(project=project, as_json=False).fail(error)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None

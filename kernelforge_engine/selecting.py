@@ -15,6 +15,7 @@ from kernelforge_engine.store.leases import Request
 from kernelforge_engine.store.stores import Stores
 
 REPAIRS = 3
+TOLD = 6  # steps of a line, and children, that a selection tells of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +39,8 @@ class Selection:
     """What a search hands out: the lease, its parent, and what the next author should know.
 
     Attributes:
-        line: what led to the parent, from the first version on, the parent last.
-        tried: what was made from it, oldest first.
+        line: what led to the parent, the parent last: the latest few of `depth` steps.
+        tried: what was made from it, oldest first: the latest few of `children`.
         failed: proposals below it that were not valid, newest first.
         best: the fastest node of the tree, where it is neither the parent nor eager.
     """
@@ -48,7 +49,9 @@ class Selection:
     parent: Node
     source: str | None
     line: tuple[Step, ...]
+    depth: int
     tried: tuple[Step, ...]
+    children: int
     failed: tuple[Attempt, ...]
     best: Step | None
 
@@ -93,7 +96,8 @@ class Selector:
 
     async def _told(self, lease: Lease, tree: Tree) -> Selection:
         parent = tree.node(lease.parent_id)
-        line, children = tree.line(parent), tree.children(parent)
+        whole_line, all_children = tree.line(parent), tree.children(parent)
+        line, children = whole_line[-TOLD:], all_children[-TOLD:]
         best = [n for n in [fastest(tree)] if n not in (tree.root, parent)]
         nodes = await self._trees.named(n.id for n in (parent, *line, *children, *best))
         digest = nodes[parent.id].source_digest
@@ -102,7 +106,9 @@ class Selector:
             parent=nodes[parent.id],
             source=None if digest is None else await self._trees.source(digest),
             line=steps(tree, line, nodes),
+            depth=len(whole_line),
             tried=steps(tree, children, nodes),
+            children=len(all_children),
             failed=await self._trees.attempts(lease.variant_id, parent.id),
             best=next(iter(steps(tree, best, nodes)), None),
         )

@@ -30,7 +30,7 @@ from policies.simulate import curve, from_a_first_version
 
 from kernelforge_engine.search.policy import DEFAULT, POLICIES
 
-RUNS, MODELS = 160, 60
+RUNS, MODELS = 120, 60
 FIRST_SEED = 1000  # the toll of the default was chosen on runs before it
 AT = (5, 10, 20, 50)
 Z = 1.96

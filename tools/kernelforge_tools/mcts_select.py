@@ -8,7 +8,7 @@ from pydantic import Field
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.search.lineage import Step
 from kernelforge_engine.search.policy import DEFAULT, PolicyName
-from kernelforge_engine.selecting import REPAIRS, Selection
+from kernelforge_engine.selecting import REPAIRS, TOLD, Selection
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.caller import caller
 from kernelforge_tools.views import AttemptRow, NodeRow
@@ -16,7 +16,6 @@ from kernelforge_tools.wording import brief, rounded
 
 MAX_SOURCE_CHARS = 10_000
 MAX_REPAIRS = 20
-SHOWN = 6
 
 
 class StepRow(View):
@@ -105,9 +104,9 @@ def _view(selection: Selection) -> SelectionView:
         parent=NodeRow.of(selection.parent),
         source=_shown(selection),
         repairs=selection.lease.repairs_left,
-        line=[StepRow.of(step) for step in selection.line[-SHOWN:]] or None,
-        tried=[StepRow.of(step) for step in selection.tried[-SHOWN:]],
-        failed=[AttemptRow.of(attempt) for attempt in selection.failed[:SHOWN]],
+        line=[StepRow.of(step) for step in selection.line] or None,
+        tried=[StepRow.of(step) for step in selection.tried],
+        failed=[AttemptRow.of(attempt) for attempt in selection.failed[:TOLD]],
         best=StepRow.of(selection.best) if selection.best else None,
         left_out=_left_out(selection),
     )
@@ -116,13 +115,17 @@ def _view(selection: Selection) -> SelectionView:
 def _summary(selection: Selection) -> str:
     parent = selection.parent
     what = "eager itself: write a first kernel" if selection.source is None else "revise its source"
-    tried = f"{len(selection.tried)} tried, {len(selection.failed)} failed below it"
+    tried = f"{selection.children} tried, {len(selection.failed)} failed below it"
     return f"{selection.lease.id} leases {parent.id}, {what}; {tried}."
 
 
 def _left_out(selection: Selection) -> str | None:
-    lists = (("line", selection.line), ("tried", selection.tried), ("failed", selection.failed))
-    parts = [f"{name}: showing {SHOWN} of {len(full)}" for name, full in lists if len(full) > SHOWN]
+    totals = {
+        "line": selection.depth,
+        "tried": selection.children,
+        "failed": len(selection.failed),
+    }
+    parts = [f"{name}: showing {TOLD} of {n}" for name, n in totals.items() if n > TOLD]
     rest = call("get_tree", variant_id=selection.lease.variant_id)
     return "; ".join([*parts, f"{rest} for more"]) if parts else None
 

@@ -35,7 +35,6 @@ from kernelforge_engine.exchanges import (
     Progress,
     Proposal,
     Removed,
-    Selection,
     Settings,
     Submission,
 )
@@ -48,18 +47,19 @@ from kernelforge_engine.members import ends
 from kernelforge_engine.model_checks import ModelChecks, model_order, must_exist, remembered
 from kernelforge_engine.optimize import Optimizer
 from kernelforge_engine.origins import bundle
+from kernelforge_engine.planning import Planner
 from kernelforge_engine.pool.orders import CaptureOrder, TimeOrder
 from kernelforge_engine.prices import Prices
 from kernelforge_engine.records import Capture, Card, Node, Variant
 from kernelforge_engine.redaction import Redactor
 from kernelforge_engine.rerun import Rerun, Rerunner
-from kernelforge_engine.selecting import Selector
-from kernelforge_engine.store.captures import Captures
+from kernelforge_engine.search.policy import DEFAULT
+from kernelforge_engine.selecting import REPAIRS, Selection, Selector, Wish
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.jobs import Jobs
-from kernelforge_engine.store.outlines import Outlines
 from kernelforge_engine.store.removal import Removal
-from kernelforge_engine.store.trees import Best, Trees, is_valid
+from kernelforge_engine.store.stores import Stores
+from kernelforge_engine.store.trees import Best, is_valid
 from kernelforge_engine.store.usage import UsageBook
 from kernelforge_engine.submission import Candidate, Submitter, plans_at
 
@@ -83,19 +83,16 @@ class Engine:
     ) -> None:
         self._settings, self._clock, self._secret = settings, clock, secret
         self._database = database
-        self._captures, self._trees = Captures(database), Trees(database)
+        stores = Stores.of(database)
+        self._captures, self._trees, self._leases = stores.captures, stores.trees, stores.leases
         self.accounts = Accounts(UsageBook(database), prices, clock)
         self._removal = Removal(database, settings.blobs)
         self._children = Children(settings.environment, settings.cache)
         self._checks = ModelChecks(self._children, self._captures, self._trees, settings.cache)
         self.redact = Redactor(settings.secrets, settings.home)
         self.jobs = JobRunner(Jobs(database), tasks, clock, self.redact)
-        self._selector = Selector(
-            self._captures, self._trees, Outlines(database), settings.lease_seconds, clock
-        )
-        self._submitter = Submitter(
-            settings, self._captures, self._trees, self._children, clock, secret
-        )
+        self._submitter = Submitter(settings, stores, self._children, clock, secret)
+        self.selector, self.planner = Selector(settings, stores, clock), Planner(stores)
         self._machine = Machine(self._children, strict=settings.require_sandbox)
 
     @classmethod
@@ -189,13 +186,21 @@ class Engine:
         variant = await self._captures.variant(variant_id)
         return offers(variant.call) if variant.target else ()
 
-    async def select(self, variant_id: str, *, holder: str, policy: str = "log") -> Selection:
+    async def select(
+        self,
+        variant_id: str,
+        *,
+        holder: str,
+        policy: str = DEFAULT,
+        max_repairs: int = REPAIRS,
+    ) -> Selection:
         """Choose the node to revise and lease it."""
-        return await self._selector.select(variant_id, holder, policy)
+        wish = Wish(holder=holder, policy=policy, max_repairs=max_repairs)
+        return await self.selector.select(variant_id, wish)
 
     async def submit(self, proposal: Proposal, notice: Notice) -> Submission:
         """Build and judge a candidate; a valid one becomes a node."""
-        await self._selector.target(proposal.variant_id)
+        await self.selector.target(proposal.variant_id)
         await self._database.room("another candidate")
         archs = (await self._machine.trusted()).archs
         return await self._submitter.submit(proposal, archs, notice)
@@ -362,7 +367,7 @@ class Engine:
             variants=await self._captures.count_variants(),
             nodes=nodes,
             attempts=attempts,
-            active_leases=await self._trees.count_open_leases(self._clock()),
+            active_leases=await self._leases.count_open(self._clock()),
             running_jobs=self.jobs.running,
         )
 

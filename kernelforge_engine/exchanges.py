@@ -9,7 +9,7 @@ from kernelforge_engine import limits
 from kernelforge_engine.calls import Backend, Json
 from kernelforge_engine.measurements import SECONDS, Mode, WholeModel
 from kernelforge_engine.plans import MAX_SOURCE_BYTES
-from kernelforge_engine.records import Label, Lease, Node, Outcome, Status, Tier, Verdict
+from kernelforge_engine.records import Label, Node, Outcome, Status, Tier, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,24 +151,15 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """The answer to a proposal: the verdict, and the node it became if it is valid."""
+    """The answer to a proposal: the verdict, and the node it became if it is valid.
+
+    `repairs_left` is how often the lease still lets a failed one be mended, None without a lease.
+    """
 
     verdict: Verdict
     node: Node | None
     attempt_id: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """What mcts_select hands out: the lease, its parent, what was tried below it, and the leases
-    under which others revise the same parent now."""
-
-    lease: Lease
-    parent: Node
-    source: str | None
-    children: tuple[Node, ...]
-    failed: tuple[Attempt, ...]
-    rivals: tuple[Lease, ...]
+    repairs_left: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,7 +150,8 @@ def _worth_shipping(node: Node) -> None:
     elif node.timing is None:
         why, accepted = "it has not been benchmarked", f"it after benchmarking {node.id}"
     elif node.timing.outcome == Outcome.INCONCLUSIVE:
-        why = f"its benchmark was inconclusive ({node.timing.evidence.get('why')})"
+        said = node.timing.evidence.get("why")
+        why = "its benchmark found it inconclusive" + (f": {said}" if said else "")
         accepted = f"it after another benchmark finds {node.id} faster, or another node"
     elif node.timing.outcome != Outcome.FASTER:
         why = f"its benchmark found it {node.timing.outcome}"

@@ -1,7 +1,7 @@
 """The built-in proposer: library kernels, handed in along mcts_select with no model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kernelforge_engine.codec import sha256
@@ -13,12 +13,14 @@ from kernelforge_engine.exchanges import (
     OptimizeRow,
     Progress,
     Proposal,
-    Selection,
     Submission,
 )
 from kernelforge_engine.launch.describe import variant_text
 from kernelforge_engine.library.catalog import Offer
+from kernelforge_engine.planning import stake
 from kernelforge_engine.records import Card, Node, Outcome, Status, Variant
+from kernelforge_engine.search.budget import Stake
+from kernelforge_engine.selecting import REPAIRS, Selection
 from kernelforge_engine.store.trees import is_valid
 
 AUTHOR = "library"
@@ -32,7 +34,9 @@ class Forge(Protocol):
     async def offers(self, variant_id: str) -> tuple[Offer, ...]: ...
     async def tree(self, variant_id: str) -> tuple[Node, ...]: ...
     async def attempts(self, variant_id: str) -> tuple[Attempt, ...]: ...
-    async def select(self, variant_id: str, *, holder: str, policy: str = "log") -> Selection: ...
+    async def select(
+        self, variant_id: str, *, holder: str, max_repairs: int = REPAIRS
+    ) -> Selection: ...
     async def submit(self, proposal: Proposal, notice: Notice) -> Submission: ...
     async def benchmark(self, node_id: str, notice: Notice) -> Node: ...
 
@@ -45,8 +49,21 @@ class _Tally:
     seconds: list[float] = field(default_factory=list)
 
 
+@dataclass(kw_only=True)
+class _Shelf:
+    """A variant with the library sources that were not tried on it yet, and its results."""
+
+    variant: Variant
+    offers: list[Offer]
+    stake: Stake
+
+    def learn(self, result: float | None) -> None:
+        self.stake = replace(self.stake, results=(*self.stake.results, result))
+
+
 class Optimizer:
-    """Goes through the variants by share x head-room until the budget or the offers are used."""
+    """Spends each proposal on the variant where it is worth most by what is known by then, until
+    the budget or the offers are used."""
 
     def __init__(self, forge: Forge, clock: Callable[[], float]) -> None:
         self._forge, self._clock = forge, clock
@@ -54,42 +71,42 @@ class Optimizer:
     async def run(self, capture_id: str | None, budget: int, notice: Notice) -> OptimizeReport:
         """Propose, judge and time; what an earlier run already tried is not tried again."""
         tally = _Tally()
-        for variant in await self._targets(capture_id):
-            if tally.proposals >= budget:
+        shelves = [await self._shelf(c, v, notice) for c, v in await self._targets(capture_id)]
+        while tally.proposals < budget:
+            open_ones = [shelf for shelf in shelves if shelf.offers]
+            if not open_ones:
                 break
-            await self._variant(variant, budget, tally, notice)
+            shelf = max(open_ones, key=lambda s: s.stake.value)
+            await self._try(shelf, budget, tally, notice)
         return await self._report(capture_id, tally)
 
-    async def _targets(self, capture_id: str | None) -> list[Variant]:
+    async def _targets(self, capture_id: str | None) -> list[tuple[Card, Variant]]:
         """Operators at one size: the library has no kernel for a region or for every size."""
         cards = await self._forge.cards(capture_id)
-        exact = [v for c in cards for v in c.variants if v.target and _is_exact(v)]
-        worth = [v for v in exact if v.share >= WORTH_A_TRY]
-        return sorted(worth, key=lambda v: -v.share * (1 - 1 / max(v.headroom, 1.0)))
+        exact = [(c, v) for c in cards for v in c.variants if v.target and _is_exact(v)]
+        return [(c, v) for c, v in exact if v.share >= WORTH_A_TRY]
 
-    async def _variant(self, variant: Variant, budget: int, tally: _Tally, notice: Notice) -> None:
-        nodes = await self._forge.tree(variant.id)
-        for node in nodes:
+    async def _shelf(self, card: Card, variant: Variant, notice: Notice) -> _Shelf:
+        for node in await self._forge.tree(variant.id):
             if is_valid(node) and node.timing is None:
                 await self._timed(node, notice)
+        nodes = await self._forge.tree(variant.id)
         attempts = await self._forge.attempts(variant.id)
         tried = {n.source_digest for n in nodes} | {a.source_digest for a in attempts}
-        for offer in await self._forge.offers(variant.id):
-            if sha256(offer.text) in tried:
-                continue
-            if tally.proposals >= budget:
-                return
-            notice(
-                Progress(
-                    done=tally.proposals,
-                    total=budget,
-                    text=f"{variant.call.name} {variant_text(variant.call)}: {offer.name}",
-                )
-            )
-            await self._propose(variant, offer, tally)
+        offers = [o for o in await self._forge.offers(variant.id) if sha256(o.text) not in tried]
+        results = tuple(n.timing.speedup for n in nodes if n.timing and is_valid(n))
+        known = stake(card, variant, (*results, *(None for _ in attempts)))
+        return _Shelf(variant=variant, offers=offers, stake=known)
 
-    async def _propose(self, variant: Variant, offer: Offer, tally: _Tally) -> None:
-        selection = await self._forge.select(variant.id, holder=AUTHOR)
+    async def _try(self, shelf: _Shelf, budget: int, tally: _Tally, notice: Notice) -> None:
+        offer, call = shelf.offers.pop(0), shelf.variant.call
+        text = f"{call.name} {variant_text(call)}: {offer.name}"
+        notice(Progress(done=tally.proposals, total=budget, text=text))
+        shelf.learn(await self._propose(shelf.variant, offer, tally))
+
+    async def _propose(self, variant: Variant, offer: Offer, tally: _Tally) -> float | None:
+        """The speed-up over eager, None where it failed or could not be timed."""
+        selection = await self._forge.select(variant.id, holder=AUTHOR, max_repairs=0)
         start = self._clock()
         proposal = Proposal(
             text=offer.text,
@@ -103,16 +120,19 @@ class Optimizer:
         if submission.node is None:
             status = submission.verdict.status
             tally.refused[status] = tally.refused.get(status, 0) + 1
-            return
+            return None
         tally.valid += 1
-        await self._timed(submission.node, _silent)
+        speedup = await self._timed(submission.node, _silent)
         tally.seconds.append(self._clock() - start)
+        return speedup
 
-    async def _timed(self, node: Node, notice: Notice) -> None:
+    async def _timed(self, node: Node, notice: Notice) -> float | None:
         try:
-            await self._forge.benchmark(node.id, notice)
+            timing = (await self._forge.benchmark(node.id, notice)).timing
         except MeasurementFailed as failure:
             notice(Progress(done=0, total=1, text=str(failure)))
+            return None
+        return timing.speedup if timing else None
 
     async def report(self, capture_id: str | None) -> OptimizeReport:
         """The best node of every target, without proposing anything; regions and shape families

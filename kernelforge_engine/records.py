@@ -327,7 +327,11 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
-    """A parent handed to one agent for one proposal; it holds a virtual visit until it ends."""
+    """A parent handed to one agent for one proposal; it holds a virtual visit until it ends.
+
+    It ends when a proposal under it is valid, expires, or cannot be mended any more: `repairs_left`
+    is how often one that failed may still be.
+    """
 
     id: str
     variant_id: str
@@ -335,3 +339,4 @@ class Lease:
     holder: str
     policy: str
     expires_at: float
+    repairs_left: int

@@ -19,8 +19,8 @@ from kernelforge_engine.plans import LaunchPlan, ResolvedPlan, Source
 from kernelforge_engine.pool.orders import JudgeOrder, SizedPlan
 from kernelforge_engine.pool.protocol import Build, BuildRefused
 from kernelforge_engine.records import Artifact, Node, Status, Tier, Variant, Verdict
-from kernelforge_engine.store.captures import Captures
-from kernelforge_engine.store.trees import Filing, Trees, is_valid
+from kernelforge_engine.store.stores import Stores
+from kernelforge_engine.store.trees import Filing, is_valid
 
 STEPS = 3
 TIERS = ("quick", "full", "promotion")  # from the least thorough on
@@ -49,13 +49,13 @@ class Submitter:
     def __init__(
         self,
         settings: Settings,
-        captures: Captures,
-        trees: Trees,
+        stores: Stores,
         children: Children,
         clock: Callable[[], float],
         secret: Callable[[], str],
     ) -> None:
-        self._settings, self._captures, self._trees = settings, captures, trees
+        self._settings, self._captures, self._trees = settings, stores.captures, stores.trees
+        self._leases = stores.leases
         self._children, self._clock, self._secret = children, clock, secret
 
     async def submit(
@@ -109,7 +109,7 @@ class Submitter:
     async def _parent(self, proposal: Proposal) -> str:
         now = self._clock()
         if proposal.lease_id is not None:
-            lease = await self._trees.open_lease(proposal.lease_id, now)
+            lease = await self._leases.open_lease(proposal.lease_id, now)
             if lease.variant_id != proposal.variant_id:
                 raise StaleLease(
                     lease=lease.id,
@@ -138,7 +138,7 @@ class Submitter:
             return None
         if not is_valid(twin) or not _settles(twin, variant, proposal.tier):
             return None
-        if not await self._trees.is_closed_with(proposal.lease_id, twin.id):
+        if not await self._leases.is_closed_with(proposal.lease_id, twin.id):
             return None
         return Submission(verdict=twin.verdict, node=twin)
 
@@ -151,7 +151,7 @@ class Submitter:
             source = _unread(proposal.text, variant)
             return await self._filed(proposal, parent_id, source, verdict, None)
         if proposal.lease_id is not None:  # it has nothing left to do
-            await self._trees.close_lease(proposal.lease_id, twin.id, self._clock())
+            await self._leases.close(proposal.lease_id, twin.id, self._clock())
         return Submission(verdict=verdict, node=twin)
 
     async def built(
@@ -269,9 +269,8 @@ class Submitter:
         )
         if verdict.status == Status.VALID:
             return Submission(verdict=verdict, node=await self._trees.file_node(filing))
-        return Submission(
-            verdict=verdict, node=None, attempt_id=await self._trees.file_attempt(filing)
-        )
+        attempt_id, left = await self._trees.file_attempt(filing)
+        return Submission(verdict=verdict, node=None, attempt_id=attempt_id, repairs_left=left)
 
 
 def _audited(verdict: Verdict, candidate: Candidate) -> Verdict:

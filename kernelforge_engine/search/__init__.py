@@ -1,1 +1,1 @@
-"""Monte Carlo tree search as pure functions over plain records."""
+"""The search over revision trees and its budget, as pure functions over plain records."""

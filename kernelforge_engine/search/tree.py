@@ -1,8 +1,11 @@
 """A revision tree as the search sees it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +25,8 @@ class TreeNode:
 
 
 class Tree:
-    """The nodes of one variant, indexed; the node without a parent is the root."""
+    """The nodes of one variant in the order they were filed, indexed; the node without a parent is
+    the root, eager itself."""
 
     def __init__(self, nodes: Iterable[TreeNode]) -> None:
         self._nodes = {node.id: node for node in nodes}
@@ -32,6 +36,7 @@ class Tree:
                 self._children.setdefault(node.parent_id, []).append(node)
         self.root = next(n for n in self._nodes.values() if n.parent_id is None)
         self._best = self._lowest()
+        self._known: dict[object, Any] = {}
         self.hold({node.id: node.pending for node in self._nodes.values() if node.pending})
 
     def __len__(self) -> int:
@@ -49,13 +54,57 @@ class Tree:
         self._held = dict(held)
         self._pending = self._above(held)
 
+    @property
+    def eager_us(self) -> float:
+        """The time of the root."""
+        return self.root.latency_us or 1.0
+
+    def __iter__(self) -> Iterator[TreeNode]:
+        """Every node, oldest first."""
+        return iter(self._nodes.values())
+
+    def __reversed__(self) -> Iterator[TreeNode]:
+        return reversed(self._nodes.values())
+
+    def known(self, work: Callable[["Tree"], T]) -> T:
+        """What `work` finds out about the nodes alone, whatever is leased; it is asked once."""
+        if work not in self._known:
+            self._known[work] = work(self)
+        found: T = self._known[work]
+        return found
+
+    def node(self, node_id: str) -> TreeNode:
+        """One node."""
+        return self._nodes[node_id]
+
+    def parent(self, node: TreeNode) -> TreeNode | None:
+        """What a node was made from; eager itself was made from nothing."""
+        return None if node.parent_id is None else self._nodes[node.parent_id]
+
+    def line(self, node: TreeNode) -> list[TreeNode]:
+        """The nodes from the first version down to this one, eager left out."""
+        line: list[TreeNode] = []
+        above: TreeNode | None = node
+        while above is not None and above is not self.root:
+            line.append(above)
+            above = self.parent(above)
+        return line[::-1]
+
+    def held(self, node: TreeNode) -> int:
+        """The open leases on a node."""
+        return self._held.get(node.id, 0)
+
+    def seen(self) -> tuple[TreeNode, ...]:
+        """Every node with its open leases, oldest first."""
+        return tuple(replace(node, pending=self.held(node)) for node in self)
+
     def children(self, node: TreeNode) -> list[TreeNode]:
         """The children of a node, oldest first."""
         return self._children.get(node.id, [])
 
     def width(self, node: TreeNode) -> int:
         """The children of a node; an open lease on it counts as a child to come."""
-        return len(self.children(node)) + self._held.get(node.id, 0)
+        return len(self.children(node)) + self.held(node)
 
     def weight(self, node: TreeNode) -> int:
         """The visits of a node, with the virtual visits of every open lease in its subtree."""
@@ -64,6 +113,21 @@ class Tree:
     def best_us(self, node: TreeNode) -> float | None:
         """The lowest latency in the subtree of a node."""
         return self._best[node.id]
+
+    def best_below_us(self, node: TreeNode) -> float | None:
+        """The lowest latency in the subtree of a node, the node itself left out."""
+        known = [self._best[c.id] for c in self.children(node)]
+        return min((us for us in known if us is not None), default=None)
+
+    def size(self, node: TreeNode) -> int:
+        """How many nodes the subtree of a node has."""
+        return self.known(Tree._sizes)[node.id]
+
+    def _sizes(self) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for node in self._order():
+            sizes[node.id] = 1 + sum(sizes[c.id] for c in self.children(node))
+        return sizes
 
     def _order(self) -> list[TreeNode]:
         """Children before parents."""

@@ -1,14 +1,16 @@
-"""Revision trees, leases and attempts on disk."""
+"""Revision trees and attempts on disk."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from kernelforge_engine import codec
-from kernelforge_engine.errors import StaleLease
 from kernelforge_engine.exchanges import Attempt
 from kernelforge_engine.plans import Source
-from kernelforge_engine.records import Label, Lease, Node, Status, Timing, Verdict
+from kernelforge_engine.records import Label, Node, Outcome, Status, Timing, Verdict
+from kernelforge_engine.search.journal import Event, Kind
+from kernelforge_engine.store import journal, leases
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
 from kernelforge_engine.store.usage import worked
@@ -26,6 +28,13 @@ SELECT n.id, n.variant_id, n.parent_id, n.source_digest, n.artifact_digest, n.la
 FROM nodes n
 """
 ROOT = f"{NODE} WHERE variant_id = ? AND parent_id IS NULL"
+RESULTS = """
+SELECT variant_id, id, created_at,
+       CASE WHEN valid = 1 AND outcome <> 'implausible' THEN timing ->> '$.speedup' END AS speedup
+FROM nodes WHERE parent_id IS NOT NULL AND (timing IS NOT NULL OR valid = 0)
+UNION ALL SELECT variant_id, id, created_at, NULL FROM attempts
+ORDER BY created_at, id
+"""
 BEST = """
 SELECT n.id, n.variant_id, json_extract(n.timing, '$.speedup') AS speedup
 FROM sightings s JOIN cards k ON k.id = s.card_id JOIN nodes n ON n.id = (
@@ -74,13 +83,16 @@ class Trees:
         found = await self._database.row(ROOT, (number,))
         if found is None:
             async with self._database.transaction():
-                await self._database.execute(
+                planted = await self._database.execute(
                     """INSERT INTO nodes (variant_id, parent_id, label, author, note, visits,
                                           created_at)
                        VALUES (?, NULL, ?, 'engine', 'eager', 1, ?) ON CONFLICT DO NOTHING""",
                     (number, Label.FALLBACK, at),
                 )
-            (found,) = await self._database.rows(ROOT, (number,))
+                (found,) = await self._database.rows(ROOT, (number,))
+                if planted:
+                    event = Event(kind=Kind.FILED, node_id=tag("n", found["id"]), visits=1)
+                    await journal.write(self._database, number, event)
         return _node(found)
 
     async def node(self, node_id: str) -> Node:
@@ -100,6 +112,14 @@ class Trees:
             f"{NODE} WHERE n.variant_id = ? ORDER BY n.id", (row("v", variant_id),)
         )
         return tuple(_node(r) for r in rows)
+
+    async def named(self, node_ids: Iterable[str]) -> dict[str, Node]:
+        """These nodes by id; those that there are not are left out."""
+        numbers = json.dumps([row("n", i) for i in node_ids])
+        rows = await self._database.rows(
+            f"{NODE} WHERE n.id IN (SELECT value FROM json_each(?))", (numbers,)
+        )
+        return {node.id: node for node in map(_node, rows)}
 
     async def children(self, node_id: str) -> tuple[Node, ...]:
         """The nodes that were made from this one, oldest first."""
@@ -125,6 +145,14 @@ class Trees:
             for r in rows
         }
 
+    async def results(self) -> dict[str, tuple[float | None, ...]]:
+        """What every proposal of every variant came to, in order: its speed-up over eager, or None
+        where it failed; those that are yet to be timed are left out."""
+        results: dict[str, list[float | None]] = {}
+        for found in await self._database.rows(RESULTS):
+            results.setdefault(tag("v", found["variant_id"]), []).append(found["speedup"])
+        return {variant: tuple(speedups) for variant, speedups in results.items()}
+
     async def twin(self, variant_id: str, digest: str) -> Node | None:
         """The node of a variant that holds this very source."""
         found = await self._database.row(
@@ -146,60 +174,6 @@ class Trees:
         """The text of a candidate."""
         found = await self._database.row("SELECT text FROM sources WHERE digest = ?", (digest,))
         return None if found is None else str(found["text"])
-
-    async def lease(self, choose: Callable[[], Awaitable[Lease]]) -> Lease:
-        """Record the lease that is chosen; it comes back with its id. Of two that are asked for at
-        one moment, by whichever process, one is chosen in sight of the other."""
-        async with self._database.transaction():
-            lease = await choose()
-            number = await self._database.insert(
-                """INSERT INTO leases (variant_id, parent_id, holder, policy, expires_at)
-                   VALUES (?, ?, ?, ?, ?)""",
-                (
-                    row("v", lease.variant_id),
-                    row("n", lease.parent_id),
-                    lease.holder,
-                    lease.policy,
-                    lease.expires_at,
-                ),
-            )
-        return replace(lease, id=tag("l", number))
-
-    async def rivals(self, lease: Lease, at: float) -> tuple[Lease, ...]:
-        """The other leases of the same parent that are open."""
-        found = await self._database.rows(
-            """SELECT * FROM leases
-               WHERE parent_id = ? AND id <> ? AND closed_at IS NULL AND expires_at > ?""",
-            (row("n", lease.parent_id), row("l", lease.id), at),
-        )
-        return tuple(map(_lease, found))
-
-    async def open_lease(self, lease_id: str, at: float) -> Lease:
-        """A lease that may still be submitted under.
-
-        Raises:
-            UnknownId: there is none.
-            StaleLease: it has expired or was used.
-        """
-        number = row("l", lease_id)
-        found = await self._database.row("SELECT * FROM leases WHERE id = ?", (number,))
-        if found is None:
-            raise unknown("l", lease_id)
-        variant = tag("v", found["variant_id"])
-        if found["closed_at"] is not None:
-            raise _used(lease_id, variant)
-        if found["expires_at"] <= at:
-            raise StaleLease(lease=lease_id, why="expired", variant=variant)
-        return _lease(found)
-
-    async def count_open_leases(self, at: float) -> int:
-        """How many leases are open in the whole project."""
-        (found,) = await self._database.rows(
-            """SELECT count(*) FROM leases
-               WHERE closed_at IS NULL AND expires_at > ?""",
-            (at,),
-        )
-        return int(found[0])
 
     async def counts(self) -> tuple[int, int]:
         """How many nodes with a source, and how many attempts, the project has."""
@@ -226,24 +200,21 @@ class Trees:
             )
             number = int(twin["id"]) if twin else await self._insert_node(filing)
             if filing.lease_id is not None:
-                closed = await self._database.execute(
-                    """UPDATE leases SET node_id = ?, closed_at = ?
-                       WHERE id = ? AND closed_at IS NULL""",
-                    (number, filing.at, row("l", filing.lease_id)),
-                )
+                closed = await leases.end(self._database, filing.lease_id, filing.at, number)
                 if not closed and twin is None:
-                    raise _used(filing.lease_id, filing.variant_id)
+                    raise leases.used(filing.lease_id, filing.variant_id)
             await worked(self._database, "judge", filing.device_seconds, node=number)
         return await self.node(tag("n", number))
 
     async def _insert_node(self, filing: Filing) -> int:
+        variant = row("v", filing.variant_id)
         await self._keep_source(filing.source)
-        return await self._database.insert(
+        number = await self._database.insert(
             """INSERT INTO nodes (variant_id, parent_id, source_digest, artifact_digest, label,
                                   author, note, verdict, created_at)
                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             (
-                row("v", filing.variant_id),
+                variant,
                 row("n", filing.parent_id),
                 filing.source.digest,
                 filing.artifact_digest,
@@ -254,9 +225,13 @@ class Trees:
                 filing.at,
             ),
         )
+        filed = Event(kind=Kind.FILED, node_id=tag("n", number), parent_id=filing.parent_id)
+        await journal.write(self._database, variant, filed)
+        return number
 
-    async def file_attempt(self, filing: Filing) -> str:
-        """Keep a proposal that is not valid; its lease stays open for a repair."""
+    async def file_attempt(self, filing: Filing) -> tuple[str, int | None]:
+        """Keep a proposal that is not valid; its id, and how often its lease still lets it be
+        mended. The lease ends with its last repair. No count of the search changes."""
         lease = None if filing.lease_id is None else row("l", filing.lease_id)
         async with self._database.transaction():
             await self._keep_source(filing.source)
@@ -276,7 +251,10 @@ class Trees:
                 ),
             )
             await worked(self._database, "judge", filing.device_seconds, attempt=number)
-        return tag("a", number)
+            left = None if lease is None else await leases.repairs_left(self._database, lease)
+            if filing.lease_id is not None and left == 0:
+                await leases.end(self._database, filing.lease_id, filing.at)
+        return tag("a", number), left
 
     async def _keep_source(self, source: Source) -> None:
         await self._database.execute(
@@ -290,20 +268,25 @@ class Trees:
         """Record a node's timing; its first one adds a visit to it and to every ancestor."""
         number = row("n", node_id)
         async with self._database.transaction():
-            (found,) = await self._database.rows(
-                "SELECT timing IS NULL AS first FROM nodes WHERE id = ?", (number,)
-            )
+            before = await self.node(node_id)
             await self._database.execute(
                 "UPDATE nodes SET timing = ? WHERE id = ?", (codec.dumps(timing), number)
             )
-            if found["first"]:
+            if before.timing is None:
                 await self._database.execute(
                     f"""{PATH_TO_ROOT}
                     UPDATE nodes SET visits = visits + 1 WHERE id IN (SELECT id FROM path)""",
                     (number,),
                 )
             await worked(self._database, "time", device_seconds, node=number)
-        return await self.node(node_id)
+            return await self._told(node_id, visits=int(before.timing is None))
+
+    async def _told(self, node_id: str, visits: int = 0) -> Node:
+        """A node whose timing or verdict has changed; the journal is told what to believe of it."""
+        node = await self.node(node_id)
+        event = Event(kind=Kind.TIMED, node_id=node_id, visits=visits, latency_us=_believed(node))
+        await journal.write(self._database, row("v", node.variant_id), event)
+        return node
 
     async def file_verdict(
         self, node_id: str, verdict: Verdict, device_seconds: float | None = None
@@ -317,44 +300,19 @@ class Trees:
                 (codec.dumps(verdict), row("n", node_id)),
             )
             await worked(self._database, "time", device_seconds, node=row("n", node_id))
-        return await self.node(node_id)
-
-    async def close_lease(self, lease_id: str, node_id: str, at: float) -> None:
-        """Close a lease with a node that was there before; its virtual visit ends."""
-        async with self._database.transaction():
-            await self._database.execute(
-                """UPDATE leases SET closed_at = ?, node_id = ?
-                   WHERE id = ? AND closed_at IS NULL""",
-                (at, row("n", node_id), row("l", lease_id)),
-            )
-
-    async def is_closed_with(self, lease_id: str, node_id: str) -> bool:
-        """Whether it was this node that a lease was closed with."""
-        found = await self._database.row(
-            "SELECT 1 FROM leases WHERE id = ? AND node_id = ?",
-            (row("l", lease_id), row("n", node_id)),
-        )
-        return found is not None
+            return await self._told(node_id)
 
 
-def _used(lease_id: str, variant_id: str) -> StaleLease:
-    return StaleLease(lease=lease_id, why="been used", variant=variant_id)
+def _believed(node: Node) -> float | None:
+    """The latency that the search may believe; outlines.SEEN says the same in SQL."""
+    if node.timing is None or node.timing.outcome == Outcome.IMPLAUSIBLE or not is_valid(node):
+        return None
+    return node.timing.candidate_us
 
 
 def is_valid(node: Node) -> bool:
     """Whether a node has a source, and no benchmark found its output wrong."""
     return node.verdict is not None and node.verdict.status == Status.VALID
-
-
-def _lease(found: Row) -> Lease:
-    return Lease(
-        id=tag("l", found["id"]),
-        variant_id=tag("v", found["variant_id"]),
-        parent_id=tag("n", found["parent_id"]),
-        holder=found["holder"],
-        policy=found["policy"],
-        expires_at=found["expires_at"],
-    )
 
 
 def _node(found: Row) -> Node:

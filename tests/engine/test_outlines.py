@@ -7,7 +7,7 @@ from kernelforge_engine.optimize import best_node
 from kernelforge_engine.plans import LaunchPlan, Source
 from kernelforge_engine.pool.orders import Sighting
 from kernelforge_engine.records import Capture, Outcome, Status, Timing, Verdict
-from kernelforge_engine.search.policy import policy, select
+from kernelforge_engine.search.policy import POLICIES, policy
 from kernelforge_engine.search.tree import Tree, TreeNode
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.database import Database
@@ -113,5 +113,5 @@ def test_a_tree_under_leases_is_the_tree_that_was_built_with_them():
         assert under.width(node) == built.width(node)
         assert free.weight(node) == node.visits
     assert under.weight(under.root) == 1 + 4
-    for name in ("log", "paper"):
-        assert select(under, policy(name)).id == select(built, policy(name)).id
+    for name in POLICIES:
+        assert policy(name)(under).id == policy(name)(built).id

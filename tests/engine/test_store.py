@@ -3,114 +3,23 @@
 import asyncio
 import os
 import sqlite3
-from dataclasses import replace
-from functools import partial
 
 import anyio
 import pytest
+from store_cases import CAPTURE, filing, lease, sighting
 
-from kernelforge_engine.calls import Argument, Call, OutputSpec, TensorSpec
 from kernelforge_engine.errors import (
     CaptureHoldsWork,
-    KernelForgeError,
     SchemaTooNew,
-    StaleLease,
     StoreUnavailable,
     UnknownId,
 )
-from kernelforge_engine.plans import LaunchPlan, Source
-from kernelforge_engine.pool.orders import Sighting
-from kernelforge_engine.records import (
-    Capture,
-    Family,
-    Lease,
-    Member,
-    Outcome,
-    Status,
-    Timing,
-    Verdict,
-)
+from kernelforge_engine.records import Family, Member, Status
 from kernelforge_engine.store.blobs import blob_path
 from kernelforge_engine.store.captures import Captures
 from kernelforge_engine.store.database import Database
-from kernelforge_engine.store.outlines import Outlines
 from kernelforge_engine.store.removal import Removal
-from kernelforge_engine.store.trees import Filing, Trees
-
-CAPTURE = Capture(
-    id="",
-    model="m.py:make_model",
-    inputs=("make_inputs",),
-    device="cpu",
-    device_name="a processor",
-    torch_version="2.13.0",
-    wall_us=100.0,
-    busy_us=80.0,
-    calls=3,
-    output_drift=0.0,
-    created_at=1.0,
-)
-
-
-def sighting(word=1, share=0.5, **changes):
-    tensor = TensorSpec(dtype="float32", shape=(2, 3), stride=(3, 1), device="cpu")
-    seen = Sighting(
-        call=Call(
-            operator="aten::relu",
-            overload="",
-            words=(word, 2**64 - 1),
-            arguments=(Argument(name="self", value={"tensor": 0}),),
-            inputs=(tensor,),
-            outputs=(OutputSpec(tensor=tensor),),
-        ),
-        calls=2,
-        eager_us=10.0,
-        share=share,
-        floor_us=1.0,
-        module="",
-        target=True,
-        reason=None,
-        examples=(("blob",),),
-    )
-    return replace(seen, **changes)
-
-
-async def chosen(root):
-    return Lease(
-        id="",
-        variant_id=root.variant_id,
-        parent_id=root.id,
-        holder="me",
-        policy="log",
-        expires_at=100.0,
-    )
-
-
-def filing(variant_id, parent_id, lease_id=None, status=Status.VALID, digest="d"):
-    return Filing(
-        variant_id=variant_id,
-        parent_id=parent_id,
-        lease_id=lease_id,
-        source=Source(
-            text="text", backend="cpu", plan=LaunchPlan(lets=(), launches=()), digest=digest
-        ),
-        author="author",
-        note="note",
-        verdict=Verdict(status=status, reason="because"),
-        artifact_digest="a",
-        at=2.0,
-    )
-
-
-TIMING = Timing(
-    outcome=Outcome.FASTER,
-    speedup=2.0,
-    low=1.9,
-    high=2.1,
-    eager_us=10.0,
-    candidate_us=5.0,
-    scope="O",
-)
+from kernelforge_engine.store.trees import Trees
 
 
 async def test_a_capture_comes_back_whole_after_reopening(tmp_path):
@@ -148,7 +57,8 @@ async def test_a_variant_stays_a_target_when_a_later_capture_kept_no_example_of_
         assert (seen.target, seen.share, seen.examples) == (True, 0.3, (("blob",),))
 
 
-TABLES = ["captures", "cards", "sightings", "variants", "nodes", "attempts", "leases", "sources"]
+TABLES = ["captures", "cards", "sightings", "variants", "nodes", "attempts", "leases", "journal",
+          "sources"]  # fmt: skip
 
 
 async def rows_of(database):
@@ -178,9 +88,9 @@ async def test_a_capture_whose_variants_hold_nodes_is_removed_by_force_only(tmp_
         capture = await Captures(database).add(CAPTURE, [sighting(1), sighting(2)])
         trees, removal = Trees(database), Removal(database, tmp_path / "blobs")
         root = await trees.root("v1", 1.0)
-        lease = await trees.lease(partial(chosen, root))
-        await trees.file_attempt(filing("v1", root.id, lease.id, Status.WRONG_VALUES, "bad"))
-        node = await trees.file_node(filing("v1", root.id, lease.id))
+        held = await lease(database)
+        await trees.file_attempt(filing("v1", root.id, held.id, Status.WRONG_VALUES, "bad"))
+        node = await trees.file_node(filing("v1", root.id, held.id))
         await trees.file_node(filing("v1", node.id, digest="e"))
         before = await rows_of(database)
         with pytest.raises(CaptureHoldsWork, match="n2 of v1, n3 of v1, which would go with it"):
@@ -215,84 +125,6 @@ async def test_a_collection_keeps_what_is_named_or_young(tmp_path):
         assert (found.blobs, found.bytes, found.young_bytes) == (1, 100, 100)
         assert all(path.exists() for path in [*kept, young])
         assert not old.exists()
-
-
-async def test_a_node_adds_its_visit_to_every_ancestor_once(tmp_path):
-    async with Database.open(tmp_path, None) as database:
-        await Captures(database).add(CAPTURE, [sighting()])
-        trees = Trees(database)
-        root = await trees.root("v1", 1.0)
-        child = await trees.file_node(filing("v1", root.id))
-        grandchild = await trees.file_node(filing("v1", child.id, digest="e"))
-        for timed in (child, grandchild, grandchild):
-            await trees.file_timing(timed.id, TIMING)
-        assert [n.visits for n in await trees.nodes("v1")] == [3, 2, 1]
-
-
-async def test_a_lease_is_a_virtual_visit_until_it_expires(tmp_path):
-    async with Database.open(tmp_path, None) as database:
-        await Captures(database).add(CAPTURE, [sighting()])
-        trees = Trees(database)
-        root = await trees.root("v1", 1.0)
-        lease = await trees.lease(partial(chosen, root))
-        outlines = Outlines(database)
-        for at, weight in ((50.0, 2), (100.0, 1)):
-            tree = await outlines.tree("v1", 10.0, at)
-            assert tree.weight(tree.root) == weight
-        with pytest.raises(KernelForgeError, match="has expired"):
-            await trees.open_lease(lease.id, 100.0)
-
-
-async def test_a_used_lease_cannot_be_used_again(tmp_path):
-    async with Database.open(tmp_path, None) as database:
-        await Captures(database).add(CAPTURE, [sighting()])
-        trees = Trees(database)
-        root = await trees.root("v1", 1.0)
-        lease = await trees.lease(partial(chosen, root))
-        await trees.file_attempt(filing("v1", root.id, lease.id, Status.WRONG_VALUES))
-        assert (await trees.open_lease(lease.id, 3.0)).id == lease.id
-        await trees.file_node(filing("v1", root.id, lease.id))
-        with pytest.raises(KernelForgeError, match="been used"):
-            await trees.open_lease(lease.id, 3.0)
-
-
-async def test_of_sources_judged_under_one_lease_at_a_time_one_becomes_a_node(tmp_path):
-    async with Database.open(tmp_path, None) as one, Database.open(tmp_path, None) as other:
-        await Captures(one).add(CAPTURE, [sighting()])
-        root = await Trees(one).root("v1", 1.0)
-        lease = await Trees(one).lease(partial(chosen, root))
-        first = await Trees(one).file_node(filing("v1", root.id, lease.id))
-        with pytest.raises(StaleLease, match="been used"):
-            await Trees(other).file_node(filing("v1", root.id, lease.id, digest="e"))
-        assert await Trees(other).nodes("v1") == (root, first)
-        assert await Trees(other).source("e") is None
-        assert await Trees(other).file_node(filing("v1", root.id, lease.id)) == first
-
-
-@pytest.mark.parametrize(
-    ("outcome", "status"),
-    [(Outcome.IMPLAUSIBLE, Status.VALID), (Outcome.FASTER, Status.WRONG_VALUES)],
-)
-async def test_the_search_does_not_believe_the_latency_of(tmp_path, outcome, status):
-    async with Database.open(tmp_path, None) as database:
-        await Captures(database).add(CAPTURE, [sighting()])
-        trees = Trees(database)
-        root = await trees.root("v1", 1.0)
-        node = await trees.file_node(filing("v1", root.id, status=status))
-        await trees.file_timing(node.id, replace(TIMING, outcome=outcome))
-        tree = await Outlines(database).tree("v1", 10.0, 1.0)
-        assert (tree.root.latency_us, tree.best_us(tree.root)) == (10.0, 10.0)
-        assert [tree.best_us(n) for n in tree.children(tree.root)] == [None]
-
-
-async def test_a_source_that_was_judged_twice_is_one_node(tmp_path):
-    async with Database.open(tmp_path, None) as one, Database.open(tmp_path, None) as other:
-        await Captures(one).add(CAPTURE, [sighting()])
-        root = await Trees(one).root("v1", 1.0)
-        first = await Trees(one).file_node(filing("v1", root.id))
-        second = await Trees(other).file_node(filing("v1", root.id))
-        assert second == first
-        assert await Trees(other).nodes("v1") == (root, first)
 
 
 async def test_servers_that_start_together_make_one_project(tmp_path):

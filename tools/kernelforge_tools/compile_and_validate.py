@@ -26,6 +26,8 @@ class VerdictView(View):
     """What the terms in the evidence stand for."""
     node_id: str | None = None
     attempt_id: str | None = None
+    repairs_left: int | None = None
+    """How often it may still be mended under its lease, which ends with the last."""
 
 
 async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a proposal
@@ -51,8 +53,8 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
     The status is the verdict: valid (it became a node: benchmark it), rejected_source (header),
     compile_failed, launch_failed, keeps_state, crashed, timed_out, wrong_structure,
     wrong_values, memory_violation, mutated_input or nondeterministic. None is an error: read its
-    reason and log, mend the source and submit it again under the same lease. The format is in
-    get_card(sections=["format"]).
+    reason and log, mend the source and submit it again under the same lease while there are
+    `repairs_left`. The format is in get_card(sections=["format"]).
     """
     proposal = Proposal(
         text=source,
@@ -89,10 +91,11 @@ def judged(
         summary = f"Valid: it is node {node.id} ({node.label}).{_close(verdict)}"
         if node.id == known:
             summary = f"Nothing new: this very source is node {node.id} already ({node.label})."
-            again = call("mcts_select", variant_id=proposal.variant_id)
-            following = [again] if node.timing else [*following, again]
+            select = call("mcts_select", variant_id=proposal.variant_id)
+            following = [select] if node.timing else [*following, select]
     else:
-        following = [_again(proposal), call("mcts_select", variant_id=proposal.variant_id)]
+        again = [] if submission.repairs_left == 0 else [_again(proposal)]
+        following = [*again, call("mcts_select", variant_id=proposal.variant_id)]
         summary = f"{verdict.status}: {verdict.reason}"
     return Answer(
         status=verdict.status,
@@ -104,6 +107,7 @@ def judged(
             meaning=meanings(verdict.evidence) or None,
             node_id=node.id if node else None,
             attempt_id=submission.attempt_id,
+            repairs_left=submission.repairs_left,
         ),
         next=following,
     )

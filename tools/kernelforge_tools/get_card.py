@@ -9,7 +9,9 @@ from kernelforge_engine.engine import Engine
 from kernelforge_engine.errors import UsageError
 from kernelforge_engine.launch.skeleton import skeleton
 from kernelforge_engine.library.catalog import Offer
+from kernelforge_engine.planning import stake
 from kernelforge_engine.records import Card, Inner, Variant
+from kernelforge_engine.search.budget import amdahl_line, not_worth_it
 from kernelforge_tools import guide
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.families import FamilyRow, FamilyView
@@ -60,6 +62,8 @@ class CardView(View):
     """One operator or region."""
 
     card: CardBrief
+    amdahl: str
+    """What the whole model could gain at most by the chosen variant, or why it is not worth it."""
     backend: str
     variants: list[VariantLine]
     families: list[FamilyRow] | None = None
@@ -150,8 +154,10 @@ def _outlined(
         _cut(name, most, len(shown), rest)
         for name, shown in (("variants", exact), ("families", families))
     ]
+    of_model = stake(card, chosen)
     return CardView(
         card=CardBrief.of(card),
+        amdahl=not_worth_it(of_model) or amdahl_line(of_model.share, of_model.headroom),
         backend=chosen.call.backend,
         variants=[VariantLine.of(v) for v in exact[:most]],
         families=families[:most] or None,

@@ -7,9 +7,11 @@ from pydantic import Field
 
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.records import Card
+from kernelforge_engine.search.budget import Budget, limits
 from kernelforge_engine.store.trees import Best
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.findings import OVERLAP
+from kernelforge_tools.plans import PlanRow
 from kernelforge_tools.ranking import Sort, ranked
 from kernelforge_tools.views import CardBrief
 from kernelforge_tools.wording import counted, rounded
@@ -27,21 +29,24 @@ class RankedCard(CardBrief):
 
 
 class CardList(View):
-    """Cards, best first."""
+    """Cards, best first; with a budget, how to spend it."""
 
     capture_id: str
     cards: list[RankedCard]
     total: int
+    plan: list[PlanRow] | None = None
     note: str | None = None
 
 
-async def list_cards(
+async def list_cards(  # noqa: PLR0913  what an agent may ask of a list
     ctx: Context[Engine],
     capture_id: Annotated[str | None, Field(description="default: the newest capture")] = None,
     sort: Sort = "gain",
     kind: Kind = "all",
     limit: Annotated[int, Field(ge=1, le=100)] = LIMIT,
     offset: Annotated[int, Field(ge=0)] = 0,
+    budget: Annotated[int, Field(ge=0)] = 0,
+    budget_each: Annotated[str, Field(description="a number or opt0, opt5, ... opt50")] = "",
 ) -> Answer[CardList]:
     """List the operators and regions of a capture, those with the most to gain first.
 
@@ -50,16 +55,21 @@ async def list_cards(
     headroom). A region runs the operators named `inside` as one target, in `launches` kernels, and
     lies `within` others: shares of regions overlap. `targets` are the first variants a kernel can
     be written for, `families` those that one kernel serves at many sizes; a card with neither
-    cannot be made faster here. `best_speedup` is what was reached so far.
+    cannot be made faster here. `best_speedup` was reached so far. With a `budget` of proposals, in
+    all or for each target, `plan` says where they go; ask again after a success.
     """
     engine = ctx.request_context.lifespan_context
     capture = await engine.capture_of(capture_id)
     cards = ranked([c for c in await engine.cards(capture.id) if kind in ("all", _kind(c))], sort)
     best = await engine.best(capture.id)
     shown = [_ranked(card, best) for card in cards[offset : offset + limit]]
+    spending = limits(budget or None, budget_each or None)
+    plan = await engine.planner.plan(capture.id, spending) if spending != Budget() else ()
     asked = {"capture_id": capture.id, "sort": sort, "kind": kind, "limit": limit}
     asked = {name: value for name, value in asked.items() if value != DEFAULTS.get(name)}
     best_of = [call("get_card", card_id=row.id) for row in shown if row.targets or row.families]
+    if any(planned.allotment.evaluations for planned in plan):
+        best_of = [call("mcts_select", variant_id=plan[0].variant.id)]
     more = [call("list_cards", **asked, offset=offset + limit)] * (offset + limit < len(cards))
     return Answer(
         status="ok",
@@ -68,6 +78,7 @@ async def list_cards(
             capture_id=capture.id,
             cards=shown,
             total=len(cards),
+            plan=[PlanRow.of(planned) for planned in plan[:limit]] or None,
             note=OVERLAP if any(row.kind == "region" for row in shown) else None,
         ),
         next=[*best_of[:1], *more],

@@ -1,66 +1,92 @@
 """The tool that chooses what to revise."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.exchanges import Selection
+from kernelforge_engine.search.lineage import Step
+from kernelforge_engine.search.policy import DEFAULT, PolicyName
+from kernelforge_engine.selecting import REPAIRS, TOLD, Selection
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.caller import caller
 from kernelforge_tools.views import AttemptRow, NodeRow
-from kernelforge_tools.wording import counted
+from kernelforge_tools.wording import brief, counted, rounded
 
 MAX_SOURCE_CHARS = 10_000
-SHOWN = 6
+MAX_REPAIRS = 20
+
+
+class StepRow(View):
+    """A node and what its idea gave: `speedup` over eager, `gain` over the node it revises, and
+    what the `below` nodes made from it reached at best."""
+
+    id: str
+    idea: str | None = None
+    outcome: str | None = None
+    speedup: float | None = None
+    gain: float | None = None
+    below: int | None = None
+    best_below: float | None = None
+
+    @classmethod
+    def of(cls, step: Step) -> "StepRow":
+        """The row of a step."""
+        return cls(
+            id=step.node_id,
+            idea=brief(step.idea),
+            outcome=step.outcome,
+            speedup=None if step.speedup is None else rounded(step.speedup),
+            gain=None if step.gain is None else rounded(step.gain),
+            below=step.below or None,
+            best_below=None if step.best_below is None else rounded(step.best_below),
+        )
 
 
 class SelectionView(View):
-    """A parent under a lease, and what was tried below it."""
+    """A parent under a lease, what led to it, and what was tried below it."""
 
     lease_id: str
     variant_id: str
     parent: NodeRow
     source: str | None = None
-    tried: list[NodeRow]
+    repairs: int
+    """How often a proposal that failed may be mended under the lease."""
+    line: list[StepRow] | None = None
+    """What led to the parent, the first version first."""
+    tried: list[StepRow]
     failed: list[AttemptRow]
+    best: StepRow | None = None
+    """The fastest node of the tree, where the parent is another."""
     rivals: list[str] | None = None
+    """Leases under which others revise the same parent now."""
     left_out: str | None = None
 
 
 async def mcts_select(
     ctx: Context[Engine],
     variant_id: str,
-    policy: Annotated[
-        Literal["log", "paper"],
-        Field(description="log (scale-free) or paper (the published rule, in milliseconds)"),
-    ] = "log",
+    policy: PolicyName = DEFAULT,
+    max_repairs: Annotated[int, Field(ge=0, le=MAX_REPAIRS)] = REPAIRS,
 ) -> Answer[SelectionView]:
     """Choose the node of a variant's revision tree to revise next, and lease it.
 
-    Returns the parent with its source and timing, the children already tried (do not repeat them)
-    and the recent failures with the log line that says most (avoid them). A parent without source
+    Returns the parent with its source and timing, the ideas that led to it, what was tried below it
+    (do not repeat it) and recent failures with the log line that says most. A parent without source
     is eager itself: write a first version, or start from get_card(sections=["starting_points"]).
     Revise the parent with one idea and submit it under the lease with compile_and_validate. The
-    lease serves until a proposal under it is valid, so a failed one can be mended; unused, it
-    expires after half an hour.
+    lease ends with a valid proposal, when a failed one was mended `repairs` times, or unused after
+    half an hour.
     """
     engine = ctx.request_context.lifespan_context
-    selection = await engine.select(variant_id, holder=caller(ctx), policy=policy)
+    selection = await engine.select(
+        variant_id, holder=caller(ctx), policy=policy, max_repairs=max_repairs
+    )
     return Answer(
         status="ok",
         summary=_summary(selection),
-        data=SelectionView(
-            lease_id=selection.lease.id,
-            variant_id=variant_id,
-            parent=NodeRow.of(selection.parent),
-            source=_shown(selection),
-            tried=[NodeRow.of(n) for n in selection.children[-SHOWN:]],
-            failed=[AttemptRow.of(a) for a in selection.failed[:SHOWN]],
-            rivals=[f"{x.id}: {x.holder}" for x in selection.rivals] or None,
-            left_out=_left_out(selection),
-        ),
+        data=_view(selection),
         next=[
             call(
                 "compile_and_validate",
@@ -73,11 +99,37 @@ async def mcts_select(
     )
 
 
+def _view(selection: Selection) -> SelectionView:
+    return SelectionView(
+        lease_id=selection.lease.id,
+        variant_id=selection.lease.variant_id,
+        parent=NodeRow.of(selection.parent),
+        source=_shown(selection),
+        repairs=selection.lease.repairs_left,
+        line=[StepRow.of(step) for step in selection.line] or None,
+        tried=[StepRow.of(step) for step in selection.tried],
+        failed=[AttemptRow.of(attempt) for attempt in selection.failed[:TOLD]],
+        best=StepRow.of(selection.best) if selection.best else None,
+        rivals=[f"{lease.id}: {lease.holder}" for lease in selection.rivals] or None,
+        left_out=_left_out(selection),
+    )
+
+
 def _summary(selection: Selection) -> str:
     parent = selection.parent
-    what = "eager itself: write a first kernel" if selection.source is None else "revise its source"
-    tried = f"{len(selection.children)} tried, {len(selection.failed)} failed below it"
-    return f"{selection.lease.id} leases {parent.id}, {what}; {tried}.{_rivalry(selection)}"
+    tried = f"{selection.children} tried, {len(selection.failed)} failed below it"
+    return (
+        f"{selection.lease.id} leases {parent.id}, {_task(selection)}; {tried}."
+        f"{_rivalry(selection)}"
+    )
+
+
+def _task(selection: Selection) -> str:
+    if selection.source is not None:
+        return "revise its source"
+    if not selection.children:
+        return "eager itself: write a first kernel"
+    return "eager itself: write another kernel from the start, unlike those that were tried"
 
 
 def _rivalry(selection: Selection) -> str:
@@ -90,10 +142,14 @@ def _rivalry(selection: Selection) -> str:
 
 
 def _left_out(selection: Selection) -> str | None:
-    listed = (("tried", len(selection.children)), ("failed", len(selection.failed)))
-    parts = [f"{name}: showing {SHOWN} of {n}" for name, n in listed if n > SHOWN]
-    rest = 'get_card(card_id=..., variant_id=..., sections=["tree"]) for more'
-    return "; ".join([*parts, rest]) if parts else None
+    totals = {
+        "line": selection.depth,
+        "tried": selection.children,
+        "failed": len(selection.failed),
+    }
+    parts = [f"{name}: showing {TOLD} of {n}" for name, n in totals.items() if n > TOLD]
+    rest = call("get_tree", variant_id=selection.lease.variant_id)
+    return "; ".join([*parts, f"{rest} for more"]) if parts else None
 
 
 def _shown(selection: Selection) -> str | None:

@@ -7,7 +7,9 @@ from kernelforge_engine.calls import Json
 from kernelforge_engine.exchanges import Attempt, CastEntrySummary
 from kernelforge_engine.explanations import explained
 from kernelforge_engine.launch.describe import plain_arguments, tensor_text, variant_text
+from kernelforge_engine.planning import model_share
 from kernelforge_engine.records import Card, Inner, Node, Timing, Variant, Verdict
+from kernelforge_engine.search.budget import amdahl
 from kernelforge_tools.answer import View
 from kernelforge_tools.wording import brief, first_error, meanings, rounded, shortened_list
 
@@ -119,6 +121,8 @@ class CardBrief(View):
     headroom: float
     gain: float
     """What kernels at the floor would save of all operator time."""
+    model_at_most: float
+    """How many times faster the whole model gets then (Amdahl)."""
     launches: int | None = None
     """Kernels that one eager call of a region launches."""
     inside: list[str] | None = None
@@ -168,6 +172,7 @@ def _card_facts(card: Card) -> dict[str, Any]:
         "wall_share": None if card.wall_share is None else rounded(card.wall_share),
         "headroom": rounded(card.headroom),
         "gain": rounded(card.gain),
+        "model_at_most": rounded(amdahl(model_share(card, card.share), card.headroom)),
         "launches": dearest.launches if card.is_region else None,
         "inside": _inside(dearest) or None,
         "within": shortened_list(within, SHOWN_NAMES) or None,

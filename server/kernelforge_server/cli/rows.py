@@ -7,6 +7,7 @@ from kernelforge_engine.records import Capture, Variant
 from kernelforge_server.cli.sheet import Sheet
 from kernelforge_server.cli.tables import microseconds
 from kernelforge_tools.families import ranges
+from kernelforge_tools.plans import PlanRow
 
 
 def operators_table(variants: Sequence[Variant], made: Capture) -> Sheet:
@@ -78,6 +79,24 @@ def families_table(variants: Sequence[Variant], _made: Capture) -> Sheet:
             f"{variant.share:.1%}",
             f"{variant.headroom:.1f}x",
             f"{variant.gain:.1%}",
+        )
+    return sheet
+
+
+def plan_table(rows: Sequence[PlanRow]) -> Sheet:
+    """How a budget is spent, with why a target is given nothing."""
+    sheet = Sheet(">proposals", "variant", "~operator", ">left to save", ">chance", ">tried",
+                  ">best", "<why none")  # fmt: skip
+    for row in rows:
+        sheet.add_row(
+            str(row.proposals),
+            row.variant_id,
+            row.operator.removeprefix("region::"),
+            f"{row.left:.2%}",
+            f"{row.chance:.0%}",
+            str(row.tried or 0),
+            f"{row.best:.3g}x" if row.best else "-",
+            row.why_none or "",
         )
     return sheet
 

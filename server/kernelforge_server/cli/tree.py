@@ -1,23 +1,38 @@
 """`kernelforge tree`: the revision tree of a variant."""
 
+from typing import Annotated
+
+import typer
 from rich.text import Text
 from rich.tree import Tree
 
+from kernelforge_engine import codec
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Attempt
 from kernelforge_engine.records import Node, Outcome
+from kernelforge_engine.search.journal import Replay
 from kernelforge_server.cli.options import JsonOption, ProjectOption, VariantOption
 from kernelforge_server.cli.session import Session
 from kernelforge_server.cli.tables import GOOD, interval, microseconds
 from kernelforge_tools.views import AttemptRow, NodeRow
 from kernelforge_tools.wording import counted, first_error
 
+ReplayOption = Annotated[
+    bool, typer.Option("--replay", help="Make every choice of the search again from its record.")
+]
+
 
 def tree(
-    variant: VariantOption, project: ProjectOption = None, as_json: JsonOption = False
+    variant: VariantOption,
+    replay: ReplayOption = False,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show every node of a variant with its timing, and the proposals that failed."""
     session = Session(project=project, as_json=as_json)
+    if replay:
+        _replayed(session, variant)
+        return
 
     async def work(engine: Engine) -> tuple[tuple[Node, ...], tuple[Attempt, ...]]:
         found = await engine.variant(variant)
@@ -34,6 +49,28 @@ def tree(
         )
     else:
         session.show(_drawn(variant, nodes, attempts))
+
+
+def _replayed(session: Session, variant: str) -> None:
+    """Say whether each recorded choice comes out again; exit with 1 where one does not."""
+
+    async def work(engine: Engine) -> Replay:
+        return await engine.selector.replay(variant)
+
+    again = session.run(work)
+    rows = [codec.dump(choice) for choice in again.differing]
+    if session.as_json:
+        session.emit({"variant_id": variant, "choices": len(again.choices), "differing": rows})
+    else:
+        for choice in again.differing:
+            session.show(
+                f"{choice.lease_id} ({choice.policy}) was given {choice.recorded}, and is given "
+                f"{choice.replayed} now"
+            )
+        same = len(again.choices) - len(rows)
+        session.show(f"{same} of {counted(len(again.choices), 'choice')} came out the same.")
+    if rows:
+        raise typer.Exit(1)
 
 
 def _drawn(variant: str, nodes: tuple[Node, ...], attempts: tuple[Attempt, ...]) -> Tree:

@@ -85,7 +85,8 @@ async def test_a_capture_is_told_in_facts_and_the_cards_with_the_most_to_gain(cl
     captured = await _captured(client, tmp_path)
     assert captured["status"] == "ok"
     data = captured["data"]
-    assert data["bound"] in ("launch-bound", "memory-bound", "compute-bound")
+    is_told = data.get("bound") in ("launch-bound", "memory-bound", "compute-bound")
+    assert is_told != ("doubt" in data)  # of a machine that is busy nothing is told
     assert data["means"].endswith(".")
     assert data["busy_share"] == pytest.approx(data["busy_us"] / data["wall_us"], rel=0.01)
     assert "it is random" in data["not_targets"]

@@ -25,6 +25,8 @@ from kernelforge_engine.pool.orders import (
     MeasureReply,
     Probed,
     ProbeOrder,
+    Profiled,
+    ProfileOrder,
     Report,
     Timed,
     TimeOrder,
@@ -45,6 +47,7 @@ WITNESS_SECONDS = 60.0
 BUILD_SECONDS = 180.0
 JUDGE_SECONDS = 900.0
 TIME_SECONDS = 3600.0  # a win of a call that takes seconds is measured twice
+PROFILE_SECONDS = 900.0
 MODEL_SECONDS = 3600.0
 BUILDERS = 2
 CPU = "cpu"
@@ -182,6 +185,13 @@ class Children:
         async with self._judging, self._without_builds(order.variant.call.backend):
             reply = await self._asked("time a candidate", order, order.variant, TIME_SECONDS)
         return _answer(Timed, reply)
+
+    async def profile(self, order: ProfileOrder) -> Profiled:
+        """The profile of a valid candidate; whoever asks holds its turn on a GPU."""
+        async with self._judging:
+            task = "profile a candidate"
+            reply = await self._asked(task, order, order.variant, PROFILE_SECONDS)
+        return _answer(Profiled, reply)
 
     async def _ask_judge(self, task: str, order: object, variant: Variant | None = None) -> Any:
         async with self._judging:

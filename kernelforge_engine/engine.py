@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +13,12 @@ from anyio.abc import TaskGroup
 from kernelforge_engine import __version__, codec
 from kernelforge_engine.accounts import Accounts
 from kernelforge_engine.adapt import Adapted, adapted
+from kernelforge_engine.benchmarking import Benchmarker
 from kernelforge_engine.cast import read as read_cast
 from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.children import Children
-from kernelforge_engine.errors import (
-    MeasurementFailed,
-    NodeInvalid,
-    UnknownId,
-)
+from kernelforge_engine.errors import UnknownId
 from kernelforge_engine.evidence import Bundle
 from kernelforge_engine.exchanges import (
     Attempt,
@@ -32,7 +29,6 @@ from kernelforge_engine.exchanges import (
     MeasureRequest,
     Notice,
     OptimizeReport,
-    Progress,
     Proposal,
     Removed,
     Settings,
@@ -43,13 +39,14 @@ from kernelforge_engine.jobs import JobRunner
 from kernelforge_engine.library.catalog import Offer, offers
 from kernelforge_engine.machine import Machine
 from kernelforge_engine.measurements import Check, Measurement
-from kernelforge_engine.members import ends
 from kernelforge_engine.model_checks import ModelChecks, model_order, must_exist, remembered
 from kernelforge_engine.optimize import Optimizer
 from kernelforge_engine.origins import bundle
 from kernelforge_engine.planning import Planner
-from kernelforge_engine.pool.orders import CaptureOrder, TimeOrder
+from kernelforge_engine.pool.orders import CaptureOrder
 from kernelforge_engine.prices import Prices
+from kernelforge_engine.profiles import Profile
+from kernelforge_engine.profiling import Profiler
 from kernelforge_engine.records import Capture, Card, Node, Variant
 from kernelforge_engine.redaction import Redactor
 from kernelforge_engine.rerun import Rerun, Rerunner
@@ -57,11 +54,12 @@ from kernelforge_engine.search.policy import DEFAULT
 from kernelforge_engine.selecting import REPAIRS, Selection, Selector, Wish
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.jobs import Jobs
+from kernelforge_engine.store.profiles import Profiles
 from kernelforge_engine.store.removal import Removal
 from kernelforge_engine.store.stores import Stores
-from kernelforge_engine.store.trees import Best, is_valid
+from kernelforge_engine.store.trees import Best
 from kernelforge_engine.store.usage import UsageBook
-from kernelforge_engine.submission import Candidate, Submitter, plans_at
+from kernelforge_engine.submission import Submitter
 
 SECRET_BYTES = 32
 
@@ -93,6 +91,10 @@ class Engine:
         self.jobs = JobRunner(Jobs(database), tasks, clock, self.redact)
         self._submitter = Submitter(settings, stores, self._children, clock, secret)
         self.selector, self.planner = Selector(settings, stores, clock), Planner(stores)
+        self._benchmarker = Benchmarker(settings, stores, self._children, self._submitter, secret)
+        self._profiler = Profiler(
+            settings, stores, Profiles(database), self._children, self._submitter, clock
+        )
         self._machine = Machine(self._children, strict=settings.require_sandbox)
 
     @classmethod
@@ -213,40 +215,21 @@ class Engine:
             NodeInvalid: its output is not right any more, which is on record from then on.
             MeasurementFailed: it could not be run.
         """
-        node = await self._trees.node(node_id)
-        if node.verdict is not None and not is_valid(node):
-            raise NodeInvalid(node=node_id, why=node.verdict.reason)
-        variant = await self._captures.variant(node.variant_id)
-        archs = (await self._machine.trusted()).archs
-        candidate = await self._submitter.rebuilt(node, variant, archs)
-        async with self._children.turn(variant.call.backend, notice):
-            return await self._timed(node_id, variant, candidate, notice)
+        return await self._benchmarker.benchmark(node_id, await self._machine.trusted(), notice)
 
-    async def _timed(
-        self, node_id: str, variant: Variant, candidate: Candidate, notice: Notice
-    ) -> Node:
-        """Time a node and file what came of it, before the next attempt is counted."""
-        notice(Progress(done=0, total=1, text="timing it against eager"))
-        timed = await self._children.time(
-            TimeOrder(
-                variant=variant,
-                plan=candidate.plan,
-                artifact=candidate.artifact,
-                blobs=str(self._settings.blobs),
-                shims=str(self._settings.cache),
-                secret=self._secret(),
-                environment=self._settings.environment,
-                others=plans_at(candidate.source, variant, ends(variant)),
-                attempt=_attempt(await self._trees.nodes(variant.id)),
-            )
-        )
-        if timed.verdict is not None:
-            await self._trees.file_verdict(node_id, timed.verdict, timed.seconds)
-            raise NodeInvalid(node=node_id, why=timed.verdict.reason)
-        if timed.timing is None:
-            raise MeasurementFailed(what=f"node {node_id}", why="no timing came back")
-        notice(Progress(done=1, total=1, text=str(timed.timing.outcome)))
-        return await self._trees.file_timing(node_id, timed.timing, timed.seconds)
+    async def profile(self, node_id: str, *, refresh: bool, notice: Notice) -> Profile:
+        """The digest of what a node's kernels do on the device; the one on record unless `refresh`.
+
+        Raises:
+            BadOption: it is eager itself.
+            NodeInvalid, NotProfiled, MeasurementFailed: it cannot be profiled.
+        """
+        machine = await self._machine.trusted()
+        return await self._profiler.profile(node_id, machine, refresh=refresh, notice=notice)
+
+    async def known_profile(self, node_id: str) -> Profile | None:
+        """The profile of a node that was made last, if there is one."""
+        return await self._profiler.latest(node_id)
 
     async def node(self, node_id: str) -> Node:
         """One node."""
@@ -370,10 +353,3 @@ class Engine:
             active_leases=await self._leases.count_open(self._clock()),
             running_jobs=self.jobs.running,
         )
-
-
-def _attempt(nodes: Sequence[Node]) -> int:
-    """The number of the next benchmark of a variant; a node that was found wrong was no attempt."""
-    timings = [node.timing for node in nodes if node.timing]
-    latest = max((int(str(t.evidence.get("attempt", 0))) for t in timings), default=0)
-    return 1 + max(len(timings), latest)

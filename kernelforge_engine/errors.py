@@ -14,6 +14,7 @@ KernelForgeError
     ├── ChildDied, ChildTimedOut, ChildRefused, QueueFull
     ├── StoreUnavailable, QuotaReached, SchemaTooNew, ExampleLost, NotWritten
     ├── ShimUnusable, NotInstalled, NotLaunched
+    ├── NotProfiled
     └── MeasurementFailed (NodeInvalid)
 
 The docstring of a class is its message: one sentence on what happened, then ``Next:`` and the step
@@ -258,6 +259,12 @@ class NotInstalled(WorkFailed):
 class NotLaunched(WorkFailed):
     """Kernel Forge could not run its kernel for {name}: {why}. Next: set KERNELFORGE_DISABLE=1 to
     run without the cast, and report this."""
+
+
+class NotProfiled(WorkFailed):
+    """The kernels of {what} cannot be loaded on the device to profile them: {why}. Next: benchmark
+    the node, which says whether it still runs here, and try again when nothing else uses the
+    device."""
 
 
 class MeasurementFailed(WorkFailed):

@@ -29,10 +29,13 @@ def wanted(image: bytes) -> list[str]:
     return [s.name for s in symbols if not s.defined and not s.name.startswith(".nv.")]
 
 
-def resources(image: bytes, symbols: Mapping[str, str]) -> dict[str, Json]:
-    """Registers and bytes of local memory a thread uses, per kernel name of the plan."""
+def resources(
+    image: bytes, symbols: Mapping[str, str], spilt: Mapping[str, Mapping[str, int]]
+) -> dict[str, Json]:
+    """Registers and bytes of local memory a thread uses, per kernel name of the plan, beside what
+    was `spilt` by each symbol."""
     sections = elf.sections(image)
-    found: dict[str, dict[str, Json]] = {symbol: {} for symbol in symbols.values()}
+    found: dict[str, dict[str, Json]] = {s: {**spilt.get(s, {})} for s in symbols.values()}
     for attribute, symbol, value in _attributes(sections):
         key = {REGISTERS: "registers", FRAME_BYTES: "local_bytes"}.get(attribute)
         if key and symbol in found:

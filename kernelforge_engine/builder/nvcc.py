@@ -5,7 +5,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from kernelforge_engine.builder import contract, cubin, device_audit, gxx, mangling, toolkit
+from kernelforge_engine.builder import (
+    contract,
+    cubin,
+    device_audit,
+    gxx,
+    mangling,
+    ptxas,
+    toolkit,
+)
 from kernelforge_engine.builder.compiler import Compiled, Unit
 
 OPTIONS = (
@@ -14,6 +22,7 @@ OPTIONS = (
     "-std=c++17",
     "-lineinfo",
     "--expt-relaxed-constexpr",
+    ptxas.VERBOSE,
     "-Xcompiler",
     "-fdiagnostics-color=never",
 )
@@ -53,7 +62,7 @@ class Nvcc:
         )
         log = done.stdout.decode(errors="replace")
         if done.returncode:
-            return Compiled(log=log)
+            return Compiled(log=ptxas.without(log))
         image = (folder / "kernel.cubin").read_bytes()
         text = (folder / "unit.ptx").read_text("utf-8", errors="replace")
         if reason := device_audit.refusal(image, text, unit.candidate, gxx.environment(folder)):
@@ -76,8 +85,12 @@ def _named(unit: Unit, image: bytes, log: str, folder: Path) -> Compiled:
         if len(matches) != 1:
             return Compiled(log=f"error: {len(matches)} kernels of this file match {kernel}")
         symbols[kernel] = matches[0]
-    resources = cubin.resources(image, symbols)
+    resources = cubin.resources(image, symbols, ptxas.spills(log))
     audit = device_audit.contents(image, gxx.environment(folder))
     return Compiled(
-        log=log, product="kernel.cubin", symbols=symbols, resources=resources, audit=audit
+        log=ptxas.without(log),
+        product="kernel.cubin",
+        symbols=symbols,
+        resources=resources,
+        audit=audit,
     )

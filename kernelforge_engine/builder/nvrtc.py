@@ -8,12 +8,17 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from pathlib import Path
 
 from kernelforge_engine import codec
-from kernelforge_engine.builder import cubin, device_audit, gxx, headers, toolkit
+from kernelforge_engine.builder import cubin, device_audit, gxx, headers, ptxas, toolkit
 from kernelforge_engine.builder.compiler import Compiled, Unit
 
 # nvcc includes these by itself.
 IMPLIED = ("stdint.h", "math.h")
-OPTIONS = ("--std=c++17", "-lineinfo", *(f"--pre-include={name}" for name in IMPLIED))
+OPTIONS = (
+    "--std=c++17",
+    "-lineinfo",
+    ptxas.VERBOSE,
+    *(f"--pre-include={name}" for name in IMPLIED),
+)
 MISSING_HEADER = "open source file"  # "could not ..." and "cannot ...", by version
 HINT = """
 note: this header is not installed here. There are {names} and, where installed, CUDA's own: \
@@ -73,17 +78,21 @@ class Nvrtc:
         failed = self._library.nvrtcCompileProgram(program, len(options), _strings(options))
         log = self._bytes(program, "ProgramLog").decode(errors="replace").rstrip("\0")
         if failed:
-            return _refused(log, failed)
+            return _refused(ptxas.without(log), failed)
         symbols = {kernel: self._lowered(program, kernel) for kernel in unit.kernels}
         image = self._bytes(program, "CUBIN")
         text = self._bytes(program, "PTX").decode(errors="replace").rstrip("\0")
         if reason := device_audit.refusal(image, text, unit.candidate, gxx.environment(folder)):
             return Compiled(log=f"error: {reason}")
         (folder / "kernel.cubin").write_bytes(image)
-        resources = cubin.resources(image, symbols)
+        resources = cubin.resources(image, symbols, ptxas.spills(log))
         audit = device_audit.contents(image, gxx.environment(folder))
         return Compiled(
-            log=log, product="kernel.cubin", symbols=symbols, resources=resources, audit=audit
+            log=ptxas.without(log),
+            product="kernel.cubin",
+            symbols=symbols,
+            resources=resources,
+            audit=audit,
         )
 
     def _bytes(self, program: c_void_p, what: str) -> bytes:

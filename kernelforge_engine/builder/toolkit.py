@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TOOLKITS = ("usr/local/cuda", "usr/local/cuda-*", "opt/cuda")
+NSIGHT = ("opt/nvidia/nsight-compute/*/ncu",)
 SONAMES = ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so")
 # Architectures whose full instruction set carries a suffix of its own.
 SPECIFIC = {"sm_90": "sm_90a", "sm_100": "sm_100a", "sm_103": "sm_103a", "sm_120": "sm_120a"}
@@ -26,6 +27,13 @@ def nvcc() -> Path | None:
 def compute_sanitizer() -> Path | None:
     """The program that runs another one and watches its device code, or None."""
     return _program("compute-sanitizer")
+
+
+def ncu() -> Path | None:
+    """The program that reads a device's counters while another one runs, or None."""
+    return _program("ncu") or next(
+        (p.resolve() for text in NSIGHT for p in sorted(Path("/").glob(text), reverse=True)), None
+    )
 
 
 def _program(name: str) -> Path | None:

@@ -44,7 +44,7 @@ def tools(environment: Mapping[str, str], *, cuda: bool) -> tuple[Tool, ...]:
         Tool(
             name="objdump",
             place=disassembly.program(environment) or "",
-            used_for="finding cpu kernels that read clocks or random numbers",
+            used_for="finding cpu kernels that read clocks or random numbers, and profiles",
             step="install binutils",
         ),
     ]
@@ -64,6 +64,12 @@ def _of_cuda() -> list[Tool]:
             place=_first(toolkit.compute_sanitizer),
             used_for="the promotion of CUDA kernels",
             step="install the CUDA toolkit",
+        ),
+        Tool(
+            name="ncu",
+            place=_first(toolkit.ncu),
+            used_for="the counters of `kernelforge profile`",
+            step="install Nsight Compute, a part of the CUDA toolkit",
         ),
     ]
 

@@ -1,7 +1,8 @@
 """The messages to and from the children that hold torch: capture, Judge and measurement.
 
 capture  CaptureOrder -> Progress* Captured | Raised
-Judge    ProbeOrder -> Probed; JudgeOrder -> Judged | Raised; TimeOrder -> Timed | Raised
+Judge    ProbeOrder -> Probed; JudgeOrder -> Judged | Raised; TimeOrder -> Timed | Raised;
+         ProfileOrder -> Profiled | Raised
 measure  MeasureOrder -> Progress* Measured | Raised
 """
 
@@ -15,6 +16,7 @@ from kernelforge_engine.exchanges import DeviceStatus
 from kernelforge_engine.measurements import SECONDS, Measurement, Mode
 from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool.protocol import Raised
+from kernelforge_engine.profiles import Profile
 from kernelforge_engine.records import (
     Artifact,
     Capture,
@@ -178,6 +180,27 @@ class Timed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProfileOrder:
+    """Profile a valid candidate; `rates` is the folder where the rates of this machine are kept."""
+
+    variant: Variant
+    plan: ResolvedPlan
+    artifact: Artifact
+    blobs: str
+    rates: str
+    environment: dict[str, str]
+    kind: Literal["profile"] = "profile"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profiled:
+    """The profile, with measured_at 0."""
+
+    profile: Profile
+    kind: Literal["profiled"] = "profiled"
+
+
+@dataclass(frozen=True, kw_only=True)
 class MeasureOrder:
     """Run a user's model with and without a cast, interleaved, in about so many seconds of timing.
 
@@ -205,6 +228,8 @@ class Measured:
 
 
 CaptureReply = Annotated[Captured | Raised, Field(discriminator="kind")]
-JudgeCommand = Annotated[ProbeOrder | JudgeOrder | TimeOrder, Field(discriminator="kind")]
-JudgeReply = Annotated[Probed | Judged | Timed | Raised, Field(discriminator="kind")]
+JudgeCommand = Annotated[
+    ProbeOrder | JudgeOrder | TimeOrder | ProfileOrder, Field(discriminator="kind")
+]
+JudgeReply = Annotated[Probed | Judged | Timed | Profiled | Raised, Field(discriminator="kind")]
 MeasureReply = Annotated[Measured | Raised, Field(discriminator="kind")]

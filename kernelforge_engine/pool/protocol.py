@@ -140,6 +140,30 @@ class Rehearsal:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Residency:
+    """What a thread and a block of one launch take on a CUDA device, how many of its blocks fit on
+    a multiprocessor and on all of them, and how many each resource has room for (`limits`)."""
+
+    registers: int
+    static_shared_bytes: int
+    local_bytes: int
+    blocks_per_multiprocessor: int
+    resident_blocks: int
+    multiprocessors: int
+    warps_per_block: int
+    most_warps: int
+    limits: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspected:
+    """How the launches of a Rehearsal fit on their device, which nothing of them ran on."""
+
+    launches: tuple[Residency, ...]
+    kind: Literal["inspected"] = "inspected"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Isolate:
     """Lock yourself up as a Runner does, and try what must fail."""
 

@@ -72,6 +72,7 @@ class LaunchConfig(ctypes.Structure):
 PROTOTYPES: dict[str, list[Any]] = {
     "cuInit": [c_uint],
     "cuDeviceGet": [POINTER(c_int), c_int],
+    "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
     "cuDevicePrimaryCtxRetain": [_HANDLE, c_int],
     "cuDevicePrimaryCtxGetState": [c_int, POINTER(c_uint), POINTER(c_int)],
     "cuCtxSetCurrent": [c_void_p],
@@ -86,6 +87,8 @@ PROTOTYPES: dict[str, list[Any]] = {
     "cuFuncSetAttribute": [c_void_p, c_int, c_int],
     "cuFuncLoad": [c_void_p],
     "cuFuncGetParamInfo": [c_void_p, c_size_t, POINTER(c_size_t), POINTER(c_size_t)],
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor": [POINTER(c_int), c_void_p, c_int, c_size_t],
+    "cuOccupancyMaxActiveClusters": [POINTER(c_int), c_void_p, POINTER(LaunchConfig)],
     "cuStreamCreate": [_HANDLE, c_uint],
     "cuStreamSynchronize": [c_void_p],
     "cuStreamIsCapturing": [c_void_p, POINTER(c_int)],

@@ -25,6 +25,11 @@ class Kernels:
             for i, launch in enumerate(order.plan.launches)
         ]
 
+    @property
+    def functions(self) -> list[c_void_p]:
+        """The function of each launch."""
+        return [function for function, _ in self._launches]
+
     def enqueue(self, binding: Binding) -> None:
         """Put one execution of the plan on the stream: zeroed buffers, then every launch."""
         for address, size in binding.zeroed:

@@ -62,6 +62,8 @@ class Removal:
 
     async def _remove(self, capture: int, variants: Sequence[int]) -> None:
         gone, cards = _set(variants), "(SELECT id FROM cards WHERE capture_id = ?)"
+        nodes = f"(SELECT id FROM nodes WHERE variant_id IN {gone})"
+        await self._database.execute(f"DELETE FROM profiles WHERE node_id IN {nodes}")
         for table in ("attempts", "journal", "leases", "nodes"):
             await self._database.execute(f"DELETE FROM {table} WHERE variant_id IN {gone}")
         await self._database.execute(f"DELETE FROM sightings WHERE card_id IN {cards}", (capture,))

@@ -16,6 +16,8 @@ from kernelforge_engine.pool.orders import (
     JudgeOrder,
     Probed,
     ProbeOrder,
+    Profiled,
+    ProfileOrder,
     Timed,
     TimeOrder,
 )
@@ -23,6 +25,7 @@ from kernelforge_engine.records import Status, Variant, Verdict
 from kernelforge_engine.worker.health import check, is_suspect
 from kernelforge_engine.worker.load import imported
 from kernelforge_engine.worker.machine import probe
+from kernelforge_engine.worker.profiling import profiled
 from kernelforge_engine.worker.roofline import Roofline
 from kernelforge_engine.worker.sanitizing import sanitized
 from kernelforge_engine.worker.serve import serve
@@ -41,20 +44,22 @@ class Judge:
         self._well: set[torch.device] = set()
 
     def answer(
-        self, order: ProbeOrder | JudgeOrder | TimeOrder, _notice: Notice
-    ) -> Probed | Judged | Timed:
+        self, order: ProbeOrder | JudgeOrder | TimeOrder | ProfileOrder, _notice: Notice
+    ) -> Probed | Judged | Timed | Profiled:
         """The reply to one order."""
         if isinstance(order, ProbeOrder):
             return probe()
         _import_operators(order.variant)
         case = self._case_of(order)
-        secret = bytes.fromhex(order.secret)
         if case.device not in self._well:
             check(case.device)
             self._well.add(case.device)
+        if isinstance(order, ProfileOrder):
+            roofline = self._roofline(case.device, Path(order.rates))
+            return Profiled(profile=profiled(order, case, roofline))
         start = self._clock()
         try:
-            reply = self._reply(order, case, secret)
+            reply = self._reply(order, case)
             reply = replace(reply, seconds=self._clock() - start)
         finally:
             SPARES.fill(Kind.of(order.variant.call, order.environment, case.device))
@@ -62,14 +67,18 @@ class Judge:
             self._well.discard(case.device)
         return reply
 
-    def _reply(self, order: JudgeOrder | TimeOrder, case: Case, secret: bytes) -> Judged | Timed:
+    def _reply(self, order: JudgeOrder | TimeOrder, case: Case) -> Judged | Timed:
+        secret = bytes.fromhex(order.secret)
         if isinstance(order, JudgeOrder):
             return Judged(verdict=_verdict(order, case, secret))
         cache = Path(order.shims)
-        roofline = self._rooflines.setdefault(case.device, Roofline(case.device, cache))
+        roofline = self._roofline(case.device, cache)
         return timed(order, case, secret, roofline, cache)
 
-    def _case_of(self, order: JudgeOrder | TimeOrder) -> Case:
+    def _roofline(self, device: torch.device, cache: Path) -> Roofline:
+        return self._rooflines.setdefault(device, Roofline(device, cache))
+
+    def _case_of(self, order: JudgeOrder | TimeOrder | ProfileOrder) -> Case:
         if self._case is None or self._case.variant != order.variant:
             self._case = None
             self._case = Case(order.variant, Path(order.blobs))

@@ -5,7 +5,6 @@ what it found is judged.
 """
 
 import re
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,15 +12,12 @@ from pathlib import Path
 
 import torch
 
-from kernelforge_engine import codec
 from kernelforge_engine.builder.toolkit import compute_sanitizer
 from kernelforge_engine.calls import Call
 from kernelforge_engine.plans import ResolvedPlan
 from kernelforge_engine.pool.program import Program
-from kernelforge_engine.pool.protocol import Rehearsal
 from kernelforge_engine.records import Artifact, Status
-from kernelforge_engine.worker.arena import shift_of
-from kernelforge_engine.worker.tensors import bytes_of, flat
+from kernelforge_engine.worker.rehearsing import REHEARSAL, program, written
 
 SECONDS = 240.0
 PADDING_BYTES = 4096  # between two allocations, so that one does not end where the next begins
@@ -65,41 +61,27 @@ def watched(
     draws: Sequence[Sequence[torch.Tensor]],
 ) -> list[Watched]:
     """What each tool says of the candidate on these inputs."""
-    program = compute_sanitizer()
-    if program is None:
+    sanitizer = compute_sanitizer()
+    if sanitizer is None:
         why = "not run: compute-sanitizer, a part of the CUDA toolkit, is not installed"
         return [Watched(tool=tool, said=why) for tool in TOOLS]
     with tempfile.TemporaryDirectory(prefix="kernelforge-") as folder:
-        order = Path(folder) / "order.json"
-        files = tuple(_written(Path(folder), n, inputs) for n, inputs in enumerate(draws))
-        shifts = tuple(shift_of(call, buffer) for buffer in plan.buffers)
-        rehearsal = Rehearsal(artifact=artifact, plan=plan, shifts=shifts, draws=files)
-        order.write_text(codec.dumps(rehearsal), encoding="utf-8")
-        running = [_Run(program, tool, order, environment) for tool in TOOLS]
+        order = written(Path(folder), call, plan, artifact, draws)
+        running = [_Run(sanitizer, tool, order, environment) for tool in TOOLS]
         return [run.ended() for run in running]
-
-
-def _written(folder: Path, number: int, inputs: Sequence[torch.Tensor]) -> tuple[str, ...]:
-    names = []
-    for index, tensor in enumerate(inputs):
-        path = folder / f"{number}-{index}"
-        path.write_bytes(bytes_of(flat(tensor)).cpu().numpy().tobytes())
-        names.append(str(path))
-    return tuple(names)
 
 
 class _Run:
     """One tool at work."""
 
     def __init__(
-        self, program: Path, tool: str, order: Path, environment: Mapping[str, str]
+        self, sanitizer: Path, tool: str, order: Path, environment: Mapping[str, str]
     ) -> None:
         self._tool, self._log = tool, order.with_name(f"{tool}.log")
         options = ["--tool", tool, "--log-file", str(self._log), "--report-api-errors", "no"]
         if tool == "memcheck":
             options += ["--padding", str(PADDING_BYTES)]
-        module = [sys.executable, "-P", "-m", "kernelforge_engine.runner.rehearsal", str(order)]
-        command = [str(program), *options, *module]
+        command = [str(sanitizer), *options, *program(REHEARSAL, order)]
         self._program = Program(command, environment, order.with_name(f"{tool}.txt"))
 
     def ended(self) -> Watched:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelforge_engine.builder import gate, mangling, toolkit
+from kernelforge_engine.builder import gate, mangling, ptxas, toolkit
 from kernelforge_engine.builder.log import readable
 from kernelforge_engine.launch.header import parse_source
 from kernelforge_engine.pool.child import Child
@@ -262,6 +262,40 @@ def test_nvrtc_builds_a_cubin_and_names_every_kernel(tmp_path):
     assert built.artifact.resources["named"]["registers"] > 0
     image = Path(built.artifact.path).read_bytes()
     assert image.startswith(b"\x7fELF")
+
+
+SPILLS = (
+    on_device(("spills", "in0", "i32:1"), ("plain", "in0"))
+    + """
+extern "C" __global__ void __launch_bounds__(256, 8) spills(float* y, int n) {
+  float a[64], t = 0.f;
+  #pragma unroll
+  for (int j = 0; j < 64; ++j) a[j] = y[j * n];
+  #pragma unroll
+  for (int i = 0; i < 192; ++i) t += a[i % 64] * a[(7 * i + i / 64) % 64];
+  #pragma unroll
+  for (int j = 0; j < 64; ++j) y[j * n] = a[j] * t;
+}
+extern "C" __global__ void plain(float* y) { y[threadIdx.x] = 1; }
+"""
+)
+
+
+@pytest.mark.skipif(not (toolkit.nvrtc() or toolkit.nvcc()), reason="no CUDA compiler here")
+def test_a_build_notes_what_a_kernel_spills_and_not_in_its_log(tmp_path):
+    built = build_cuda(SPILLS, tmp_path)
+    assert isinstance(built, Built), built
+    spilling, plain = (built.artifact.resources[name] for name in ("spills", "plain"))
+    assert spilling["registers"] <= 32
+    assert spilling["spill_store_bytes"] > 0 < spilling["spill_load_bytes"]
+    assert (plain["spill_store_bytes"], plain["spill_load_bytes"]) == (0, 0)
+    assert built.artifact.log == ""
+
+
+def test_what_ptxas_says_unasked_stays_in_the_log():
+    loss = "ptxas info    : (C7510) Potential Performance Loss: wgmma is serialized in 'k'\n"
+    asked = "ptxas info    : Used 8 registers\nptxas         .     0 bytes stack frame, 0 bytes\n"
+    assert ptxas.without(f"{asked}{loss}    8 bytes stack frame, 0 bytes spill stores\n") == loss
 
 
 @needs_nvrtc

@@ -58,7 +58,7 @@ async def test_a_variant_stays_a_target_when_a_later_capture_kept_no_example_of_
 
 
 TABLES = ["captures", "cards", "sightings", "variants", "nodes", "attempts", "leases", "journal",
-          "sources"]  # fmt: skip
+          "sources", "profiles"]  # fmt: skip
 
 
 async def rows_of(database):

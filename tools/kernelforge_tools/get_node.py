@@ -11,12 +11,13 @@ from kernelforge_engine.exchanges import Attempt
 from kernelforge_engine.records import Node
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.lookups import ATTEMPT, attempt
+from kernelforge_tools.profile_views import ProfileView
 from kernelforge_tools.views import AttemptRow, NodeRow, VerdictDetail
 from kernelforge_tools.wording import brief, meanings
 
 MAX_SOURCE_CHARS = 12_000
 
-Section = Literal["source", "verdict", "timing", "lineage"]
+Section = Literal["source", "verdict", "timing", "lineage", "profile"]
 
 
 class NodeView(View):
@@ -35,6 +36,7 @@ class NodeView(View):
     meaning: dict[str, str] | None = None
     """What the terms in the timing evidence stand for."""
     lineage: list[NodeRow] | None = None
+    profile: ProfileView | None = None
 
 
 async def get_node(
@@ -50,8 +52,9 @@ async def get_node(
     """Show a node of a revision tree: who wrote it, its note, visits and timing.
 
     Sections add to that: source (the candidate file), verdict (how it was validated), timing (how
-    it was measured), lineage (its ancestors from eager down, with their timings and notes). The id
-    of an attempt (a1) is answered with its verdict, its whole log and its source.
+    it was measured), lineage (its ancestors from eager down, with their timings and notes), profile
+    (if profile_node made one). The id of an attempt (a1) is answered with its verdict, its whole
+    log and its source.
     """
     engine = ctx.request_context.lifespan_context
     if node_id.startswith(ATTEMPT):
@@ -73,6 +76,7 @@ async def get_node(
             timing_evidence=timing,
             meaning=meanings(timing) if timing else None,
             lineage=await _lineage(engine, node) if "lineage" in sections else None,
+            profile=await _profile(engine, node) if "profile" in sections else None,
         ),
         next=[
             call("mcts_select", variant_id=node.variant_id)
@@ -136,6 +140,11 @@ def _outcome(node: Node) -> str:
 
 async def _source(engine: Engine, node: Node) -> str | None:
     return await engine.source(node.source_digest) if node.source_digest else None
+
+
+async def _profile(engine: Engine, node: Node) -> ProfileView | None:
+    found = await engine.known_profile(node.id)
+    return ProfileView.of(node, found) if found else None
 
 
 def _verdict(node: Node) -> VerdictDetail | None:

@@ -25,6 +25,7 @@ def tools() -> list[Tool]:
         forge_tool(mcts_select, read_only=False),
         SLOW["compile_and_validate"],
         SLOW["benchmark"],
+        SLOW["profile_node"],
         forge_tool(get_node, read_only=True, idempotent=True),
         forge_tool(get_tree, read_only=True, idempotent=True),
         SLOW["export_cast"],

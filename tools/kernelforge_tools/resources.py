@@ -39,6 +39,7 @@ def add_resources(server: MCPServer[Engine], engine: Callable[[], Engine]) -> No
         (f"{SCHEME}nodes/{{node_id}}/verdict", JSON, node_verdict),
         (f"{SCHEME}nodes/{{node_id}}/timing", JSON, node_timing),
         (f"{SCHEME}nodes/{{node_id}}/lineage", JSON, node_lineage),
+        (f"{SCHEME}nodes/{{node_id}}/profile", JSON, node_profile),
         (f"{SCHEME}variants/{{variant_id}}/tree", JSON, tree),
         (f"{SCHEME}jobs/{{job_id}}/log", TEXT, job_log),
     ):
@@ -75,6 +76,11 @@ async def node_timing(ctx: Context[Engine], node_id: str) -> str:
 async def node_lineage(ctx: Context[Engine], node_id: str) -> str:
     """The ancestors of a node from eager down."""
     return await _told(get_node(ctx, node_id, sections=("lineage",)))
+
+
+async def node_profile(ctx: Context[Engine], node_id: str) -> str:
+    """What held a node back when it was last profiled; without data where it never was."""
+    return await _told(get_node(ctx, node_id, sections=("profile",)))
 
 
 async def tree(ctx: Context[Engine], variant_id: str) -> str:

@@ -13,6 +13,7 @@ from kernelforge_tools.compile_and_validate import compile_and_validate
 from kernelforge_tools.export_cast import export_cast
 from kernelforge_tools.forge_tool import forge_tool
 from kernelforge_tools.measure_model import measure_model
+from kernelforge_tools.profile_node import profile_node
 
 SLOW = {
     tool.name: tool
@@ -20,6 +21,7 @@ SLOW = {
         forge_tool(capture_model, read_only=False),
         forge_tool(compile_and_validate, read_only=False),
         forge_tool(benchmark, read_only=False),
+        forge_tool(profile_node, read_only=False, idempotent=True),
         forge_tool(export_cast, read_only=False, destructive=True, idempotent=True),
         forge_tool(measure_model, read_only=True),
     )

@@ -1,1 +1,1 @@
-"""The place of our own agent: it knows the server by MCP only and imports nothing of it."""
+"""Our own agent: it knows the server by MCP only and imports nothing of it."""

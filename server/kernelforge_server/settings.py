@@ -48,6 +48,11 @@ def secrets(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     return frozenset(value.strip() for name, value in environ.items() if name.endswith(SECRET))
 
 
+def chat_endpoint(environ: Mapping[str, str] = os.environ) -> tuple[str | None, str]:
+    """Where models that speak chat completions are, None for OpenAI's own, and the key."""
+    return environ.get("OPENAI_BASE_URL") or None, environ.get("OPENAI_API_KEY", "").strip()
+
+
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """What children get: what compilers, CUDA and model code need, and never a credential."""
     kept = {

@@ -2,6 +2,7 @@
 
 import typer
 
+from kernelforge_server.cli.agent import agent
 from kernelforge_server.cli.capture import capture
 from kernelforge_server.cli.captures import captures
 from kernelforge_server.cli.cards import cards
@@ -35,5 +36,6 @@ for command in (
     install, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
+app.add_typer(agent, name="agent")
 app.add_typer(captures, name="captures")
 app.add_typer(cast, name="cast")

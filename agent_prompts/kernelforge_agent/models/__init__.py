@@ -1,0 +1,1 @@
+"""Models: whatever writes the next turn of a conversation."""

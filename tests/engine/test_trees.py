@@ -17,6 +17,8 @@ from kernelforge_engine.store.database import Database, migrations
 from kernelforge_engine.store.leases import Leases
 from kernelforge_engine.store.trees import Trees
 
+JOURNAL = 6  # the migration that brought it
+
 
 async def test_a_node_adds_its_visit_to_every_ancestor_once(tmp_path):
     async with Database.open(tmp_path, None) as database:
@@ -138,7 +140,7 @@ class Agents:
             )
         elif deed < 0.5:
             held = self._held.pop(self._random.randrange(len(self._held)))
-            await Leases(database).close(held.id, self.clock)
+            await Leases(database).close(held.id, held.parent_id, self.clock)
         else:
             await self._proposed(trees)
 
@@ -196,7 +198,7 @@ async def test_a_choice_that_was_not_the_policys_is_found(tmp_path):
 
 async def test_a_tree_that_is_older_than_the_journal_goes_on(tmp_path, monkeypatch):
     known = migrations()
-    monkeypatch.setattr(database_module, "migrations", lambda: [m for m in known if m[0] < 7])
+    monkeypatch.setattr(database_module, "migrations", lambda: [m for m in known if m[0] < JOURNAL])
     async with Database.open(tmp_path, None) as database:
         await Captures(database).add(CAPTURE, [sighting()])
         verdict, timing = codec.dumps(Verdict(status=Status.VALID, reason="")), codec.dumps(TIMING)

@@ -70,7 +70,7 @@ async def test_a_list_is_asked_for_in_words_of_the_wire(client):
 
 async def test_a_policy_that_is_none_is_refused_with_those_there_are(client):
     text = await _refusal(client, "mcts_select", variant_id="v1", policy="best")
-    assert "'log' or 'paper'" in text
+    assert "'spread', 'log', 'paper', 'greedy', 'linear' or 'beam'" in text
 
 
 async def test_a_cast_needs_its_own_ending(client):

@@ -1,13 +1,15 @@
 """Timing a node against eager, and filing what came of it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from kernelforge_engine.calls import Json
 from kernelforge_engine.children import Children
 from kernelforge_engine.errors import MeasurementFailed, NodeInvalid
 from kernelforge_engine.exchanges import Notice, Progress, Settings
 from kernelforge_engine.members import ends
 from kernelforge_engine.pool.orders import Probed, TimeOrder
-from kernelforge_engine.records import Node, Variant
+from kernelforge_engine.records import Node, Outcome, Timing, Variant
 from kernelforge_engine.store.stores import Stores
 from kernelforge_engine.store.trees import is_valid
 from kernelforge_engine.submission import Candidate, Submitter, plans_at
@@ -41,10 +43,10 @@ class Benchmarker:
         variant = await self._captures.variant(node.variant_id)
         candidate = await self._submitter.rebuilt(node, variant, machine.archs)
         async with self._children.turn(variant.call.backend, notice):
-            return await self._timed(node_id, variant, candidate, notice)
+            return await self._timed(node, variant, candidate, notice)
 
     async def _timed(
-        self, node_id: str, variant: Variant, candidate: Candidate, notice: Notice
+        self, node: Node, variant: Variant, candidate: Candidate, notice: Notice
     ) -> Node:
         """Time a node and file what came of it, before the next attempt is counted."""
         notice(Progress(done=0, total=1, text="timing it against eager"))
@@ -62,12 +64,29 @@ class Benchmarker:
             )
         )
         if timed.verdict is not None:
-            await self._trees.file_verdict(node_id, timed.verdict, timed.seconds)
-            raise NodeInvalid(node=node_id, why=timed.verdict.reason)
+            await self._trees.file_verdict(node.id, timed.verdict, timed.seconds)
+            raise NodeInvalid(node=node.id, why=timed.verdict.reason)
         if timed.timing is None:
-            raise MeasurementFailed(what=f"node {node_id}", why="no timing came back")
+            raise MeasurementFailed(what=f"node {node.id}", why="no timing came back")
         notice(Progress(done=1, total=1, text=str(timed.timing.outcome)))
-        return await self._trees.file_timing(node_id, timed.timing, timed.seconds)
+        stands = standing(node.timing, timed.timing)
+        return await self._trees.file_timing(node.id, stands, timed.seconds)
+
+
+def standing(before: Timing | None, found: Timing) -> Timing:
+    """What stands of a node after another benchmark: the newer timing, but for an inconclusive one
+    that does not contradict a win. That win stays, with the other noted as `again`: a machine that
+    was busy for a moment says nothing of the kernel. It counts as an attempt all the same."""
+    if before is None or before.outcome != Outcome.FASTER:
+        return found
+    if found.outcome != Outcome.INCONCLUSIVE or found.high < before.low:
+        return found
+    again: dict[str, Json] = {
+        "speedup": found.speedup, "low": found.low, "high": found.high,
+        "why": found.evidence.get("why"),
+    }  # fmt: skip
+    attempt = found.evidence.get("attempt")
+    return replace(before, evidence={**before.evidence, "attempt": attempt, "again": again})
 
 
 def _attempt(nodes: Sequence[Node]) -> int:

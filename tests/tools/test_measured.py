@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kernelforge_engine.benchmarking import standing
 from kernelforge_engine.measurements import Comparison, KernelSaving, Measurement, Saving
 from kernelforge_engine.records import Capture, Label, Node, Outcome, Timing
 from kernelforge_tools.answer import plain
@@ -65,6 +66,35 @@ def test_an_unclear_measurement_of_a_restless_machine_is_to_be_made_again():
     assert plain(measured_answer(Measurement(rows=(steady,)), CAST))["next"] == ["list_cards()"]
 
 
+def timed_node(timing):
+    return Node(
+        id="n2", variant_id="v1", parent_id="n1", source_digest="d", artifact_digest=None,
+        label=Label.GENERATED, author="me", note="", visits=1, timing=timing, verdict=None,
+        created_at=0.0,
+    )  # fmt: skip
+
+
+def test_a_win_stands_unless_a_later_benchmark_contradicts_it():
+    win = Timing(
+        outcome=Outcome.FASTER, speedup=2.0, low=1.9, high=2.1, eager_us=20.0, candidate_us=10.0,
+        scope="O", evidence={"attempt": 1, "why": "two comparisons clear the margin"},
+    )  # fmt: skip
+    vague = replace(
+        win, outcome=Outcome.INCONCLUSIVE, speedup=2.5, low=0.7, high=9.0,
+        evidence={"attempt": 2, "why": "the times scatter too widely"},
+    )  # fmt: skip
+    stands = standing(win, vague)
+    assert (stands.outcome, stands.low, stands.evidence["attempt"]) == (Outcome.FASTER, 1.9, 2)
+    answer = plain(timed(timed_node(stands)))
+    assert answer["status"] == "faster"
+    assert "inconclusive at 2.5x (the times scatter too widely)" in answer["summary"]
+    equal, slower = replace(vague, low=0.9, high=1.1), replace(win, outcome=Outcome.SLOWER)
+    for found in (equal, slower, replace(win, speedup=1.95)):
+        assert standing(win, found) is found
+    assert standing(None, vague) is vague
+    assert standing(vague, win) is win
+
+
 @pytest.mark.parametrize(("load", "is_busy"), [(2.1, False), (7.06, True)])
 def test_a_time_that_was_taken_on_a_busy_machine_says_so(load, is_busy):
     timing = Timing(
@@ -75,12 +105,7 @@ def test_a_time_that_was_taken_on_a_busy_machine_says_so(load, is_busy):
             "machine": {"threads": 2, "before": {"load": 1.0}, "after": {"load": load}},
         },
     )  # fmt: skip
-    node = Node(
-        id="n2", variant_id="v1", parent_id="n1", source_digest="d", artifact_digest=None,
-        label=Label.GENERATED, author="me", note="", visits=1, timing=timing, verdict=None,
-        created_at=0.0,
-    )  # fmt: skip
-    answer = plain(timed(node))
+    answer = plain(timed(timed_node(timing)))
     assert "9.3 us (8.528 us of it dispatch) against 40" in answer["summary"]
     assert ("busy (load 7.06 on 2 threads)" in answer["summary"]) == is_busy
     assert ("busy" in answer["data"]) == is_busy

@@ -9,7 +9,7 @@ from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.load import is_busy
 from kernelforge_tools.views import TimingView
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
-from kernelforge_tools.wording import rounded
+from kernelforge_tools.wording import number_text, rounded
 
 
 class BenchmarkView(View):
@@ -32,8 +32,8 @@ async def benchmark(
     The status is the outcome: faster (the lower end of the interval clears the margin, twice),
     slower, inconclusive (the summary says why), or implausible (below what the memory traffic
     allows: the measurement or the kernel is wrong). Times are microseconds per call; speedup is
-    eager over candidate. Calling it again measures again; the newer timing is kept and backed up
-    its revision tree.
+    eager over candidate. Calling it again measures again; the newer timing counts, but for an
+    inconclusive one that does not contradict an earlier win.
     """
 
     async def work(engine: Engine, notice: Notice) -> Answer[BenchmarkView]:
@@ -49,12 +49,13 @@ def timed(node: Node) -> Answer[BenchmarkView]:
     timing, busy = TimingView.of(node.timing), _busy(node.timing)
     dispatch_us = _dispatch_us(node.timing)
     own = f" ({dispatch_us} us of it dispatch)" if dispatch_us else ""
+    more = "".join(f" {said}" for said in (_again(node.timing), busy) if said)
     again = busy and timing.outcome == Outcome.INCONCLUSIVE
     return Answer(
         status=timing.outcome,
         summary=f"{node.id} is {timing.outcome}: {timing.speedup}x eager "
         f"({timing.low} to {timing.high}), {timing.candidate_us} us{own} against "
-        f"{timing.eager_us} us{_why(node.timing)}.{f' {busy}' if busy else ''}",
+        f"{timing.eager_us} us{_why(node.timing)}.{more}",
         data=BenchmarkView(
             node_id=node.id,
             variant_id=node.variant_id,
@@ -88,6 +89,17 @@ def _busy(timing: Timing) -> str | None:
     return (
         f"The machine was busy (load {load} on {threads} threads): that slows eager more than a "
         "kernel on one thread. Compare no times of different runs, and measure again when calm."
+    )
+
+
+def _again(timing: Timing) -> str:
+    """That a win stands although another benchmark found nothing."""
+    found = timing.evidence.get("again")
+    if not isinstance(found, dict):
+        return ""
+    return (
+        "That is an earlier win, which stands: measured again it was inconclusive at "
+        f"{number_text(float(str(found['speedup'])))}x ({found['why']})."
     )
 
 

@@ -89,6 +89,9 @@ class Trace:
 def _kept(value: Any) -> Any:
     if value is None or type(value) in PLAIN:
         return type(value), value
+    if type(value) is tuple:  # such as the strides of a convolution
+        items = tuple(map(_kept, value))
+        return (tuple, items) if all(isinstance(item, tuple) for item in items) else None
     try:
         return ref(value)
     except TypeError:
@@ -97,5 +100,5 @@ def _kept(value: Any) -> Any:
 
 def _is_same(kept: Any, value: Any) -> bool:
     if isinstance(kept, tuple):
-        return kept == (type(value), value)
+        return bool(kept == _kept(value))
     return kept is not None and kept() is value

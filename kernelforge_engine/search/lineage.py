@@ -12,10 +12,10 @@ class Step:
     """One node as the author after it needs it.
 
     Attributes:
-        speedup: over eager, None until it is timed.
-        gain: over the node that it revises.
+        speedup: over eager as its benchmark found it, side by side; None until it is timed.
+        gain: over the node that it revises, by their times in two benchmarks.
         below: how many nodes were made from it, directly or not.
-        best_below: the speed-up over eager of the fastest of them.
+        best_below: the gain over this node of the fastest of them.
     """
 
     node_id: str
@@ -33,16 +33,18 @@ def steps(tree: Tree, shown: Iterable[TreeNode], nodes: Mapping[str, Node]) -> t
 
 
 def _step(tree: Tree, seen: TreeNode, node: Node) -> Step:
-    below = tree.best_below_us(seen)
     parent = tree.parent(seen)
+    speedup = node.timing.speedup if node.timing else None
+    # Eager's time in a benchmark is the one to compare with: a capture's was taken at another time.
+    before_us = parent.latency_us if parent and parent is not tree.root else None
     return Step(
         node_id=seen.id,
         idea=node.note,
         outcome=node.timing.outcome if node.timing else None,
-        speedup=_over(tree.eager_us, seen.latency_us),
-        gain=_over(parent.latency_us if parent else None, seen.latency_us),
+        speedup=speedup,
+        gain=_over(before_us, seen.latency_us) if before_us else speedup,
         below=tree.size(seen) - 1,
-        best_below=_over(tree.eager_us, below),
+        best_below=_over(seen.latency_us, tree.best_below_us(seen)),
     )
 
 

@@ -118,8 +118,10 @@ def _compared(
 
 
 def run_hits(cast: Cast, side: Side) -> list[Hits]:
-    """What every entry of a cast serves in one run."""
+    """What every entry of a cast serves in one run, after one in which instances of regions may
+    make their first calls."""
     side.enter()
+    side.forwards()
     before = cast.counters().served
     side.forwards()
     after = cast.counters().served
@@ -180,6 +182,7 @@ def _held(mode: Mode, side: Side, device: torch.device) -> int | None:
     if mode == "reduce-overhead":
         return None
     side.enter()
+    side.forwards()  # first calls of regions run the model's own code
     return peak_bytes(side.forwards, device)
 
 

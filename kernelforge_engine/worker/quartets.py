@@ -61,10 +61,12 @@ class Trial:
         self._sides, self._leave = (first, second), leave
 
     def output(self, side: int) -> Any:
-        """The output of one run, under the same random state on both sides; its memory is its own,
-        since a replayed graph writes into the same tensors again."""
+        """The output of one run, under the same random state on both sides, after one in which
+        instances of regions make their first calls; its memory is its own, since a replayed graph
+        writes into the same tensors again."""
         self._sides[side].enter()
         try:
+            self._sides[side].run()
             with torch.random.fork_rng(range(torch.cuda.device_count())):
                 torch.manual_seed(SEED)
                 output = pytree.tree_map_only(torch.Tensor, torch.clone, self._sides[side].run())

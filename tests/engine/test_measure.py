@@ -339,3 +339,15 @@ def test_a_picture_is_also_compared_by_its_psnr(path):
     cast = runtime.load(path)
     drawing = Subject(model=torch.nn.Identity(), sets=[((torch.rand(3, 16, 16),), {})], cast=cast)
     assert compare(drawing, "eager", short(), rng()).image == ImageDrift(psnr_db=None)
+
+
+def test_a_region_that_is_looked_at_again_on_every_entry_counts_once_it_is_served(tmp_path):
+    code, x = region_cases.model_code(tmp_path), torch.randn(6, 16)
+    norm = code.RMSNorm()
+    norm.seen = []  # nobody can say whether it is the same one later
+    call = region_cases.call_of(norm, hidden_states=x)
+    cast = runtime.load(region_cases.write(tmp_path / "norm.cast", (call, region_cases.RMS)))
+    found = compare(Subject(model=norm, sets=[((x,), {})], cast=cast), "eager", short(), rng())
+    assert found.run_hits == 1
+    assert 0 < found.max_abs < 1e-5
+    assert found.fallbacks["region::RMSNorm"]["first_call"] > 1

@@ -104,10 +104,16 @@ def test_what_was_recorded_holds_while_the_module_is_the_same(cast, code, x):
     norm.eval()
     assert enabled()
     assert cast.counters().fallbacks == {"region::RMSNorm": {"first_call": 3}}
+    norm.stride = (1, (2, "same"))  # which nobody can change
+    assert enabled()
+    assert enabled()
+    assert cast.counters().fallbacks == {"region::RMSNorm": {"first_call": 4}}
+    norm.stride = (1, (True + 1.0, "same"))
+    assert enabled()
     norm.elsewhere = []  # which could be any other list once it is gone
     assert enabled()
     assert enabled()
-    assert cast.counters().fallbacks == {"region::RMSNorm": {"first_call": 5}}
+    assert cast.counters().fallbacks == {"region::RMSNorm": {"first_call": 7}}
 
 
 def test_an_inherited_forward_is_inherited_again(code, x, tmp_path):

@@ -109,7 +109,9 @@ def test_a_time_that_was_taken_on_a_busy_machine_says_so(load, is_busy):
     assert "9.3 us (8.528 us of it dispatch) against 40" in answer["summary"]
     assert ("busy (load 7.06 on 2 threads)" in answer["summary"]) == is_busy
     assert ("busy" in answer["data"]) == is_busy
-    assert (answer["next"][0] == 'benchmark(node_id="n2")') == is_busy
+    assert answer["next"][0] == 'benchmark(node_id="n2")'
+    settled = replace(timing, evidence={"why": "it takes as long as eager, within the margin"})
+    assert plain(timed(timed_node(settled)))["next"] == ['mcts_select(variant_id="v1")']
 
 
 @pytest.mark.parametrize(("busy_us", "is_disturbed"), [(95.0, False), (246.0, True)])
@@ -123,3 +125,6 @@ def test_a_capture_whose_operators_outlast_the_model_is_doubted(busy_us, is_dist
     assert ("took 2.5 times as long as the model itself" in answer["summary"]) == is_disturbed
     assert ("doubt" in answer["data"]) == is_disturbed
     assert ("bound" in answer["data"]) != is_disturbed
+    busy = plain(captured(capture, (), "The machine is busy."))
+    assert busy["data"]["doubt"].startswith("Its operators" if is_disturbed else "The machine")
+    assert "bound" not in busy["data"]

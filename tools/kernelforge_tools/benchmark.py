@@ -50,7 +50,7 @@ def timed(node: Node) -> Answer[BenchmarkView]:
     dispatch_us = _dispatch_us(node.timing)
     own = f" ({dispatch_us} us of it dispatch)" if dispatch_us else ""
     more = "".join(f" {said}" for said in (_again(node.timing), busy) if said)
-    again = busy and timing.outcome == Outcome.INCONCLUSIVE
+    again = timing.outcome == Outcome.INCONCLUSIVE and not _is_settled(node.timing)
     return Answer(
         status=timing.outcome,
         summary=f"{node.id} is {timing.outcome}: {timing.speedup}x eager "
@@ -69,6 +69,11 @@ def timed(node: Node) -> Answer[BenchmarkView]:
             *([call("export_cast", path="model.cast")] if timing.outcome == "faster" else []),
         ],
     )
+
+
+def _is_settled(timing: Timing) -> bool:
+    """Whether it is known well that the node is no win: measuring again brings nothing."""
+    return str(timing.evidence.get("why", "")).endswith("within the margin")
 
 
 def _dispatch_us(timing: Timing) -> float | None:

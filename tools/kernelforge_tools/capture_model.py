@@ -1,6 +1,6 @@
 """The tool that records a model."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
@@ -11,6 +11,7 @@ from kernelforge_engine.records import Capture, Card
 from kernelforge_tools.answer import Answer, call
 from kernelforge_tools.entries import CaptureOptions, capture_request
 from kernelforge_tools.findings import OVERLAP, Findings, doubt, findings
+from kernelforge_tools.load import busy_now
 from kernelforge_tools.ranking import has_targets, ranked
 from kernelforge_tools.views import CardBrief
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
@@ -78,23 +79,27 @@ async def capture_model(  # noqa: PLR0913  what an agent may say about a model
 
     async def work(engine: Engine, notice: Notice) -> Answer[CaptureView]:
         capture = await engine.capture(request, notice)
-        return captured(capture, await engine.cards(capture.id))
+        busy = busy_now() if capture.device == "cpu" else None
+        return captured(capture, await engine.cards(capture.id), busy)
 
     arguments = {"model": request.model, "inputs": list(request.inputs), **options}
     return await slow(ctx, "capture_model", arguments, wait_s, work)
 
 
-def captured(capture: Capture, cards: tuple[Card, ...]) -> Answer[CaptureView]:
-    """The answer for a capture that has just been made."""
+def captured(
+    capture: Capture, cards: tuple[Card, ...], busy: str | None = None
+) -> Answer[CaptureView]:
+    """The answer for a capture that has just been made, on a machine that may be `busy`."""
+    said = doubt(capture) or busy
     worth = ranked(cards, "gain")
     rows = [CardBrief.of(card) for card in worth[:SHOWN]]
     best = [call("get_card", card_id=card.id) for card in worth if has_targets(card)][:1]
     rest = call("list_cards", capture_id=capture.id)
     return Answer(
         status="partial" if capture.error else "ok",
-        summary=_summary(capture, cards),
+        summary=_summary(capture, cards) + (f" {said}" if said else ""),
         data=CaptureView(
-            **findings(capture, cards),
+            **_believed(findings(capture, cards), said),
             cards=rows,
             note=OVERLAP if any(card.is_region for card in cards) else None,
             left_out=left_out(len(rows), len(cards), rest),
@@ -103,12 +108,16 @@ def captured(capture: Capture, cards: tuple[Card, ...]) -> Answer[CaptureView]:
     )
 
 
+def _believed(found: dict[str, Any], doubt: str | None) -> dict[str, Any]:
+    """The findings without what no busy machine can tell."""
+    return found if doubt is None else {**found, "doubt": doubt, "bound": None, "means": None}
+
+
 def _summary(capture: Capture, cards: tuple[Card, ...]) -> str:
     regions = sum(card.is_region for card in cards)
     found = counted(len(cards) - regions, "operator")
     found += f" and {counted(regions, 'region')}" if regions else ""
     ends = f" The model raised half-way: {capture.error}." if capture.error else ""
-    ends += f" {why}" if (why := doubt(capture)) else ""
     return (
         f"Capture {capture.id}: {counted(capture.calls, 'call')} of {found} on "
         f"{capture.device_name}.{ends}"

@@ -140,6 +140,11 @@ def _chosen(card: Card, variant_id: str | None) -> Variant:
     raise UsageError(why=why, step=f"use one of its own: {known}")
 
 
+def _points(offers: tuple[Offer, ...], *, shown: bool) -> list[StartingPoint] | None:
+    """What the library offers; an empty list where it was asked for and has nothing."""
+    return [_point(offer, shown) for offer in offers] or ([] if shown else None)
+
+
 def _outlined(
     card: Card, chosen: Variant, offers: tuple[Offer, ...], sections: tuple[Section, ...]
 ) -> CardView:
@@ -161,7 +166,7 @@ def _outlined(
         backend=chosen.call.backend,
         variants=[VariantLine.of(v) for v in exact[:most]],
         families=families[:most] or None,
-        starting_points=[_point(o, "starting_points" in sections) for o in offers] or None,
+        starting_points=_points(offers, shown="starting_points" in sections),
         format=guide.FORMAT if "format" in sections else None,
         left_out=[text for text in cut if text] or None,
     )

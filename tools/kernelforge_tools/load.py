@@ -18,5 +18,5 @@ def busy_now() -> str | None:
         return None
     return (
         f"The machine is busy (load {load:.1f} on {threads} threads): until it is calm, times on "
-        "the CPU will be inconclusive, and a capture shows wrong shares."
+        "the CPU are inconclusive, and shares and gains of a capture are wrong."
     )

@@ -20,7 +20,7 @@ MAX_REPAIRS = 20
 
 class StepRow(View):
     """A node and what its idea gave: `speedup` over eager, `gain` over the node it revises, and
-    what the `below` nodes made from it reached at best."""
+    the gain over it of the best of the `below` nodes made from it."""
 
     id: str
     idea: str | None = None

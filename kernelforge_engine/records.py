@@ -144,6 +144,7 @@ class Card:
         return self.share * (1 - 1 / max(self.headroom, 1.0))
 
 
+WITHIN_MARGIN = "within the margin"  # how a reason ends that another benchmark does not change
 DISTURBED = 1.5  # times the model's own clock
 
 Bound = Literal["launch-bound", "memory-bound", "compute-bound"]

@@ -71,7 +71,7 @@ class Stake:
     @property
     def most(self) -> float:
         """The part of the model's time that a kernel at the floor would save."""
-        return self.share * max(0.0, 1 - 1 / max(self.headroom, 1.0))
+        return saved(self.share, self.headroom)
 
     @property
     def left(self) -> float:
@@ -121,17 +121,22 @@ def limits(total: int | None, each: str | None) -> Budget:
     return Budget(total=total, each=int(each))
 
 
+def saved(share: float, headroom: float) -> float:
+    """The part of the model's time that a kernel at the floor would save."""
+    return share * (1 - 1 / max(headroom, 1.0))
+
+
 def amdahl(share: float, headroom: float) -> float:
     """How many times faster the whole model gets at most."""
-    saved = share * (1 - 1 / max(headroom, 1.0))
-    return 1 / (1 - saved) if saved < 1 else inf
+    part = saved(share, headroom)
+    return 1 / (1 - part) if part < 1 else inf
 
 
 def amdahl_line(share: float, headroom: float) -> str:
     """The same with its arithmetic."""
-    saved = share * (1 - 1 / max(headroom, 1.0))
+    part = saved(share, headroom)
     return (
-        f"{share:.2%} of the model's time x (1 - 1/{max(headroom, 1.0):.3g}) = {saved:.2%}: "
+        f"{share:.2%} of the model's time x (1 - 1/{max(headroom, 1.0):.3g}) = {part:.2%}: "
         f"the whole model at most {amdahl(share, headroom):.4g}x"
     )
 

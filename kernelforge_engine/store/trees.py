@@ -121,13 +121,6 @@ class Trees:
         )
         return {node.id: node for node in map(_node, rows)}
 
-    async def children(self, node_id: str) -> tuple[Node, ...]:
-        """The nodes that were made from this one, oldest first."""
-        rows = await self._database.rows(
-            f"{NODE} WHERE n.parent_id = ? ORDER BY n.id", (row("n", node_id),)
-        )
-        return tuple(_node(r) for r in rows)
-
     async def line(self, node_id: str) -> tuple[Node, ...]:
         """A node and what it was made from, eager itself first."""
         rows = await self._database.rows(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelforge_engine.calls import Json
-from kernelforge_engine.records import Outcome, Timing
+from kernelforge_engine.records import WITHIN_MARGIN, Outcome, Timing
 from kernelforge_engine.statistics import FEWEST, fewest, paired_interval, spent_interval
 
 GLANCED = 0.01  # the error of a first glance, which may only find a candidate slower
@@ -173,7 +173,7 @@ def _weighed(timing: Timing, margin: float, protocol: Protocol) -> tuple[Timing,
     if high < 1 + near:
         is_equal = low > 1 - near
         why = "it takes as long as eager" if is_equal else "it is not faster, nor clearly slower"
-        return _concluded(timing, Outcome.INCONCLUSIVE, f"{why}, within the margin"), True
+        return _concluded(timing, Outcome.INCONCLUSIVE, f"{why}, {WITHIN_MARGIN}"), True
     why = "the interval reaches into the margin"
     return _concluded(timing, Outcome.INCONCLUSIVE, why), False
 

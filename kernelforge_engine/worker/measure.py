@@ -118,10 +118,8 @@ def _compared(
 
 
 def run_hits(cast: Cast, side: Side) -> list[Hits]:
-    """What every entry of a cast serves in one run, after one in which instances of regions may
-    make their first calls."""
-    side.enter()
-    side.forwards()
+    """What every entry of a cast serves in one run."""
+    side.settle()
     before = cast.counters().served
     side.forwards()
     after = cast.counters().served
@@ -181,8 +179,7 @@ def _held(mode: Mode, side: Side, device: torch.device) -> int | None:
     the graphs that torch.compile records itself nothing can be told."""
     if mode == "reduce-overhead":
         return None
-    side.enter()
-    side.forwards()  # first calls of regions run the model's own code
+    side.settle()
     return peak_bytes(side.forwards, device)
 
 

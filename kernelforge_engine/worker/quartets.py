@@ -37,6 +37,12 @@ class Side:
     run: Run
     forwards: Run
 
+    def settle(self) -> None:
+        """Enter, and let instances of regions make their first calls, which run the model's own
+        code and are no run of this side."""
+        self.enter()
+        self.forwards()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Paired:
@@ -61,12 +67,10 @@ class Trial:
         self._sides, self._leave = (first, second), leave
 
     def output(self, side: int) -> Any:
-        """The output of one run, under the same random state on both sides, after one in which
-        instances of regions make their first calls; its memory is its own, since a replayed graph
-        writes into the same tensors again."""
-        self._sides[side].enter()
+        """The output of one run, under the same random state on both sides; its memory is its own,
+        since a replayed graph writes into the same tensors again."""
         try:
-            self._sides[side].run()
+            self._sides[side].settle()
             with torch.random.fork_rng(range(torch.cuda.device_count())):
                 torch.manual_seed(SEED)
                 output = pytree.tree_map_only(torch.Tensor, torch.clone, self._sides[side].run())

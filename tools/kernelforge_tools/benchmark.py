@@ -4,7 +4,7 @@ from mcp.server.mcpserver import Context
 
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Notice
-from kernelforge_engine.records import Node, Outcome, Timing
+from kernelforge_engine.records import WITHIN_MARGIN, Node, Outcome, Timing
 from kernelforge_tools.answer import Answer, View, call
 from kernelforge_tools.load import is_busy
 from kernelforge_tools.views import TimingView
@@ -73,7 +73,7 @@ def timed(node: Node) -> Answer[BenchmarkView]:
 
 def _is_settled(timing: Timing) -> bool:
     """Whether it is known well that the node is no win: measuring again brings nothing."""
-    return str(timing.evidence.get("why", "")).endswith("within the margin")
+    return str(timing.evidence.get("why", "")).endswith(WITHIN_MARGIN)
 
 
 def _dispatch_us(timing: Timing) -> float | None:

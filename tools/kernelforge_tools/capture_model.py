@@ -1,6 +1,6 @@
 """The tool that records a model."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
@@ -10,7 +10,7 @@ from kernelforge_engine.exchanges import Notice
 from kernelforge_engine.records import Capture, Card
 from kernelforge_tools.answer import Answer, call
 from kernelforge_tools.entries import CaptureOptions, capture_request
-from kernelforge_tools.findings import OVERLAP, Findings, doubt, findings
+from kernelforge_tools.findings import OVERLAP, Findings, findings
 from kernelforge_tools.load import busy_now
 from kernelforge_tools.ranking import has_targets, ranked
 from kernelforge_tools.views import CardBrief
@@ -90,7 +90,8 @@ def captured(
     capture: Capture, cards: tuple[Card, ...], busy: str | None = None
 ) -> Answer[CaptureView]:
     """The answer for a capture that has just been made, on a machine that may be `busy`."""
-    said = doubt(capture) or busy
+    found = findings(capture, cards, busy)
+    said = found["doubt"]
     worth = ranked(cards, "gain")
     rows = [CardBrief.of(card) for card in worth[:SHOWN]]
     best = [call("get_card", card_id=card.id) for card in worth if has_targets(card)][:1]
@@ -99,18 +100,13 @@ def captured(
         status="partial" if capture.error else "ok",
         summary=_summary(capture, cards) + (f" {said}" if said else ""),
         data=CaptureView(
-            **_believed(findings(capture, cards), said),
+            **found,
             cards=rows,
             note=OVERLAP if any(card.is_region for card in cards) else None,
             left_out=left_out(len(rows), len(cards), rest),
         ),
         next=[*best, rest],
     )
-
-
-def _believed(found: dict[str, Any], doubt: str | None) -> dict[str, Any]:
-    """The findings without what no busy machine can tell."""
-    return found if doubt is None else {**found, "doubt": doubt, "bound": None, "means": None}
 
 
 def _summary(capture: Capture, cards: tuple[Card, ...]) -> str:

@@ -43,9 +43,11 @@ class Findings(View):
     """What the model raised; what ran before it is kept."""
 
 
-def findings(capture: Capture, cards: Iterable[Card]) -> dict[str, Any]:
-    """The fields of Findings."""
-    wall = capture.wall_us
+def findings(capture: Capture, cards: Iterable[Card], busy: str | None = None) -> dict[str, Any]:
+    """The fields of Findings, of a machine that may be `busy`; what a doubtful time cannot tell is
+    left out."""
+    wall, why = capture.wall_us, doubt(capture) or busy
+    bound = None if why else capture.bound
     return {
         "capture_id": capture.id,
         "device": capture.device_name,
@@ -53,9 +55,9 @@ def findings(capture: Capture, cards: Iterable[Card]) -> dict[str, Any]:
         "wall_us": None if wall is None else rounded(wall),
         "busy_us": rounded(capture.busy_us),
         "busy_share": rounded(capture.busy_us / wall) if wall else None,
-        "doubt": doubt(capture),
-        "bound": None if capture.is_disturbed else capture.bound,
-        "means": BOUND[capture.bound] if capture.bound and not capture.is_disturbed else None,
+        "doubt": why,
+        "bound": bound,
+        "means": BOUND[bound] if bound else None,
         "level": None if capture.level == "whole" else capture.level,
         "coverage": None if capture.coverage is None else rounded(capture.coverage),
         "unseen": unseen(capture),

@@ -67,6 +67,7 @@ async def test_the_job_of_a_killed_server_reads_interrupted_for_one_that_ran_bes
 async def test_the_same_call_takes_up_an_interrupted_job_under_its_id(tmp_path, other):
     process, job = other
     process.kill()
+    process.wait()  # a job of one that is only about to end is attached to
 
     async with Engine.open(resolve(tmp_path)) as engine:
         assert (await engine.jobs.get(job)).arguments == CALL

@@ -54,7 +54,8 @@ async def cut_off(client, gated, relay):
     heard = Heard(relay.cut)
     with pytest.raises(MCPError):
         await capture(client, gated, heard)
-    assert heard.words == ["j1: loading the model"] or heard.words == ["j1: capture_model"]
+    # The second where the job's process was up within the first second.
+    assert heard.words in (["j1: capture_model"], ["j1: loading the model (0/6)"])
 
 
 async def ended(client, job):

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 import time
 from functools import partial
 
@@ -99,3 +100,16 @@ def test_an_interrupted_command_says_so_in_one_line(forged, python_command):
 
 
 SLOW = "\n\nimport pathlib, time\n\npathlib.Path('started').touch()\ntime.sleep(60)\n"
+
+
+@pytest.mark.parametrize(("load", "is_busy"), [(0.5, False), (400.0, True)])
+def test_who_captures_on_a_busy_machine_is_told_before_it_begins(tmp_path, load, is_busy):
+    (tmp_path / "empty.py").write_text("")
+    script = f"import os; os.getloadavg = lambda: ({load},) * 3\n"
+    script += "from kernelforge_server.cli.app import app; app()"
+    ended = subprocess.run(
+        [sys.executable, "-c", script, "capture", "empty.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert ("The machine is busy (load 400.0 on " in ended.stderr.splitlines()[0]) == is_busy

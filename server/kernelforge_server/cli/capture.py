@@ -50,6 +50,8 @@ def capture(  # noqa: PLR0913  an option is an argument
     except KernelForgeError as error:
         session.fail(error)
 
+    session.warn_if_busy(device)
+
     async def work(engine: Engine) -> tuple[Capture, tuple[Card, ...]]:
         with session.progress("capture") as notice:
             made = await engine.capture(request, notice)

@@ -76,6 +76,8 @@ def demo(
     if not as_json:
         session.show(f"Model: {file}\nProject: {folder}")
 
+    session.warn_if_busy(device)
+
     async def work(engine: Engine) -> Demo:
         return await _demo(engine, session, file, device, budget)
 

@@ -74,6 +74,7 @@ def measure(  # noqa: PLR0913  an option is an argument
 
     trusted = trusted_keys(key)
     request = replace(request, trusted=tuple(map(str, trusted)) if trusted is not None else None)
+    session.warn_if_busy(device)
 
     async def work(engine: Engine) -> Measurement:
         with session.progress("measure") as notice:

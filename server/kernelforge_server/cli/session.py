@@ -18,6 +18,7 @@ from kernelforge_engine.errors import KernelForgeError
 from kernelforge_engine.exchanges import Notice
 from kernelforge_engine.exchanges import Progress as Step
 from kernelforge_server import settings
+from kernelforge_tools.load import busy_now
 
 T = TypeVar("T")
 
@@ -67,6 +68,12 @@ class Session:
             self.emit({"error": why})
         else:
             typer.echo(f"kernelforge: {why}", err=True)
+
+    def warn_if_busy(self, device: str) -> None:
+        """Say on standard error that what is about to be timed on a device is disturbed: before it
+        begins, so that the load is that of others."""
+        if device == "cpu" and (busy := busy_now()):
+            typer.echo(f"kernelforge: {busy}", err=True)
 
     def emit(self, document: object) -> None:
         """Print one JSON document on a line of its own."""

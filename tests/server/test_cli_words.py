@@ -113,3 +113,11 @@ def test_who_captures_on_a_busy_machine_is_told_before_it_begins(tmp_path, load,
     )  # fmt: skip
     assert ended.returncode == 2
     assert ("The machine is busy (load 400.0 on " in ended.stderr.splitlines()[0]) == is_busy
+
+
+def test_a_command_starts_without_the_sdk_of_the_server_and_without_torch():
+    script = "import kernelforge_server.cli.app, sys; print(*sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert not {"mcp", "torch", "anthropic"} & set(ended.stdout.split())

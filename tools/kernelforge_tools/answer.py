@@ -1,13 +1,11 @@
-"""What every tool answers: one shape, the same object as structured output and as text."""
+"""What every tool answers: one shape. The command line shows it too, which has no use for the SDK
+and starts without it."""
 
 import inspect
 import json
 from typing import Any, Generic, TypeVar
 
-from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
-
-from kernelforge_tools.bounds import bounded, compact
 
 T = TypeVar("T")
 
@@ -55,13 +53,6 @@ def schema(data: type[BaseModel] | None) -> dict[str, Any]:
 def plain(answer: Answer[Any]) -> dict[str, Any]:
     """An answer as JSON values, without absent facts."""
     return answer.model_dump(mode="json", exclude_none=True)
-
-
-def result(answer: Answer[Any]) -> CallToolResult:
-    """An answer as the wire carries it: some clients read only the text, some only the object."""
-    content = bounded(plain(answer))
-    text = TextContent(type="text", text=compact(content))
-    return CallToolResult(content=[text], structured_content=content)
 
 
 def call(tool: str, **arguments: object) -> str:

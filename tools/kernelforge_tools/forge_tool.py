@@ -8,12 +8,12 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict
 
 from kernelforge_engine.engine import Engine
 from kernelforge_tools import bounds
-from kernelforge_tools.answer import Answer, result, schema
+from kernelforge_tools.answer import Answer, plain, schema
 from kernelforge_tools.failures import tool_error
 
 
@@ -39,7 +39,7 @@ class ForgeTool(Tool):
             accepted = list(self.fn_metadata.arg_model.model_fields)
             error = tool_error(self.name, accepted, raised, engine.redact)
             raise error from raised.__cause__
-        return result(answer) if convert_result else answer
+        return _result(answer) if convert_result else answer
 
 
 def forge_tool(
@@ -95,3 +95,10 @@ def _strict(model: type[ArgModelBase]) -> type[ArgModelBase]:
         model_config = ConfigDict(extra="forbid", title=model.__name__)
 
     return Strict
+
+
+def _result(answer: Answer[Any]) -> CallToolResult:
+    """An answer as the wire carries it: some clients read only the text, some only the object."""
+    content = bounds.bounded(plain(answer))
+    text = TextContent(type="text", text=bounds.compact(content))
+    return CallToolResult(content=[text], structured_content=content)

@@ -196,6 +196,11 @@ class Capture:
         got into their timings; streams that overlap explain less than that."""
         return bool(self.wall_us) and self.busy_us > DISTURBED * (self.wall_us or 0.0)
 
+    @property
+    def believed_bound(self) -> Bound | None:
+        """What holds the model back, None where disturbed times cannot tell."""
+        return None if self.is_disturbed else self.bound
+
 
 class Status(StrEnum):
     """What the engine found about a candidate."""

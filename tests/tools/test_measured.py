@@ -121,6 +121,7 @@ def test_a_capture_whose_operators_outlast_the_model_is_doubted(busy_us, is_dist
         torch_version="2.13", wall_us=100.0, busy_us=busy_us, calls=3, output_drift=0.0,
         created_at=0.0, bound="compute-bound",
     )  # fmt: skip
+    assert capture.believed_bound == (None if is_disturbed else "compute-bound")
     answer = plain(captured(capture, ()))
     assert ("took 2.5 times as long as the model itself" in answer["summary"]) == is_disturbed
     assert ("doubt" in answer["data"]) == is_disturbed

@@ -47,7 +47,7 @@ def findings(capture: Capture, cards: Iterable[Card], busy: str | None = None) -
     """The fields of Findings, of a machine that may be `busy`; what a doubtful time cannot tell is
     left out."""
     wall, why = capture.wall_us, doubt(capture) or busy
-    bound = None if why else capture.bound
+    bound = None if why else capture.believed_bound
     return {
         "capture_id": capture.id,
         "device": capture.device_name,

@@ -90,5 +90,5 @@ def _row(capture: Capture) -> CaptureRow:
         device=capture.device,
         calls=capture.calls,
         wall_us=None if capture.wall_us is None else rounded(capture.wall_us),
-        bound=capture.bound,
+        bound=capture.believed_bound,
     )

@@ -109,7 +109,7 @@ def _table(found: tuple[Capture, ...], now: float) -> Sheet:
             _age(now - capture.created_at),
             str(capture.calls),
             microseconds(capture.wall_us),
-            capture.bound or "-",
+            capture.believed_bound or "-",
             byte_count(capture.stored_bytes),
         ]
         made.add_row(*cells, *(capture.error or "" for _ in errors))

@@ -45,10 +45,11 @@ def capture_line(made: Capture, cards: Sequence[Card]) -> str:
 
 def verdict_line(made: Capture) -> str | None:
     """What holds the model back, and what to do about it."""
-    if made.bound is None or not made.wall_us or made.is_disturbed:
+    bound = made.believed_bound
+    if bound is None or not made.wall_us:
         return None
     busy = f"{BUSY[made.device.partition(':')[0]]} {made.busy_us / made.wall_us:.0%} of the time"
-    return f"{made.bound}: {busy}. {BOUND[made.bound]}"
+    return f"{bound}: {busy}. {BOUND[bound]}"
 
 
 def warnings(made: Capture) -> list[str]:

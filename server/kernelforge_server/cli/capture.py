@@ -19,6 +19,7 @@ from kernelforge_server.cli.options import (
 from kernelforge_server.cli.overview import show_capture
 from kernelforge_server.cli.session import Session
 from kernelforge_tools.entries import capture_request, size_bytes
+from kernelforge_tools.load import busy_now
 from kernelforge_tools.views import CardRow
 
 
@@ -50,7 +51,7 @@ def capture(  # noqa: PLR0913  an option is an argument
     except KernelForgeError as error:
         session.fail(error)
 
-    session.warn_if_busy(device)
+    busy = busy_now() if device == "cpu" else None
 
     async def work(engine: Engine) -> tuple[Capture, tuple[Card, ...]]:
         with session.progress("capture") as notice:
@@ -62,4 +63,5 @@ def capture(  # noqa: PLR0913  an option is an argument
         rows = [CardRow.of(card).model_dump() for card in cards]
         session.emit({"capture": codec.dump(made), "cards": rows})
         return
+    session.warn(busy)
     show_capture(session, made, cards)

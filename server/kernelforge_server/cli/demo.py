@@ -26,6 +26,7 @@ from kernelforge_server.cli.overview import capture_line
 from kernelforge_server.cli.session import NOTHING_FASTER, Session
 from kernelforge_server.cli.tables import load_text
 from kernelforge_tools.entries import absolute
+from kernelforge_tools.load import busy_now
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FOLDER = Path(".demo")
@@ -75,8 +76,7 @@ def demo(
     file = EXAMPLES / EXAMPLE[device]
     if not as_json:
         session.show(f"Model: {file}\nProject: {folder}")
-
-    session.warn_if_busy(device)
+        session.warn(busy_now() if device == DemoDevice.CPU else None)
 
     async def work(engine: Engine) -> Demo:
         return await _demo(engine, session, file, device, budget)

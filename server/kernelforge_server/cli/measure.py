@@ -28,6 +28,7 @@ from kernelforge_server.cli.options import (
 )
 from kernelforge_server.cli.session import Session
 from kernelforge_tools.entries import measure_request, mode_names
+from kernelforge_tools.load import busy_now
 
 
 def measure(  # noqa: PLR0913  an option is an argument
@@ -74,7 +75,7 @@ def measure(  # noqa: PLR0913  an option is an argument
 
     trusted = trusted_keys(key)
     request = replace(request, trusted=tuple(map(str, trusted)) if trusted is not None else None)
-    session.warn_if_busy(device)
+    busy = busy_now() if device == "cpu" else None
 
     async def work(engine: Engine) -> Measurement:
         with session.progress("measure") as notice:
@@ -84,6 +85,7 @@ def measure(  # noqa: PLR0913  an option is an argument
     if as_json:
         session.emit(measurement_document(measured))
     else:
+        session.warn(busy)
         show_measurement(session, measured)
     if not measured.rows:
         raise typer.Exit(1)

@@ -10,7 +10,7 @@ from kernelforge_server.cli.tables import microseconds
 from kernelforge_tools.findings import BOUND, doubt, not_targets, unseen
 from kernelforge_tools.wording import counted, shortened_list
 
-HEADING, WARNING, ASIDE = "bold", "yellow", "dim"
+HEADING, ASIDE = "bold", "dim"
 MENTIONED_GAIN = 0.005
 FEWEST_ROWS = 5
 NAMED = 4
@@ -76,7 +76,7 @@ def show_capture(session: Session, made: Capture, cards: Sequence[Card]) -> None
     if verdict := verdict_line(made):
         session.show(verdict, style=HEADING)
     for warning in warnings(made):
-        session.show(f"Warning: {warning}", style=WARNING)
+        session.warn(warning)
     session.show("")
     show_cards(session, made, cards, Sort.SHARE, everything=False)
 

@@ -18,7 +18,6 @@ from kernelforge_engine.errors import KernelForgeError
 from kernelforge_engine.exchanges import Notice
 from kernelforge_engine.exchanges import Progress as Step
 from kernelforge_server import settings
-from kernelforge_tools.load import busy_now
 
 T = TypeVar("T")
 
@@ -69,11 +68,10 @@ class Session:
         else:
             typer.echo(f"kernelforge: {why}", err=True)
 
-    def warn_if_busy(self, device: str) -> None:
-        """Say on standard error that what is about to be timed on a device is disturbed: before it
-        begins, so that the load is that of others."""
-        if device == "cpu" and (busy := busy_now()):
-            typer.echo(f"kernelforge: {busy}", err=True)
+    def warn(self, why: str | None) -> None:
+        """Print what a reader of the results must know, if there is something."""
+        if why:
+            self.show(f"Warning: {why}", style="yellow")
 
     def emit(self, document: object) -> None:
         """Print one JSON document on a line of its own."""

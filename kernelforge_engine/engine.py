@@ -37,7 +37,7 @@ from kernelforge_engine.exchanges import (
 from kernelforge_engine.export import Exporter
 from kernelforge_engine.jobs import JobRunner
 from kernelforge_engine.library.catalog import Offer, offers
-from kernelforge_engine.machine import Machine
+from kernelforge_engine.machine import Machine, load_per_thread
 from kernelforge_engine.measurements import Check, Measurement
 from kernelforge_engine.model_checks import ModelChecks, model_order, must_exist, remembered
 from kernelforge_engine.optimize import Optimizer
@@ -140,6 +140,7 @@ class Engine:
 
     async def capture(self, request: CaptureRequest, notice: Notice) -> Capture:
         """Run a model once on its example inputs in a child of its own and file what it ran."""
+        load = load_per_thread()
         captured = await self._children.capture(
             CaptureOrder(
                 model=model_order(request),
@@ -152,7 +153,7 @@ class Engine:
             ),
             notice,
         )
-        record = remembered(captured.capture, request, self._clock())
+        record = replace(remembered(captured.capture, request, self._clock()), load_per_thread=load)
         if record.error is not None:
             record = replace(record, error=self.redact(record.error))
         return await self._captures.add(record, captured.sightings)

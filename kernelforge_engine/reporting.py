@@ -1,6 +1,6 @@
 """What a project came to, gathered from its database alone for whoever reports it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelforge_engine import __version__
@@ -8,9 +8,9 @@ from kernelforge_engine.accounts import Accounts
 from kernelforge_engine.exchanges import Attempt
 from kernelforge_engine.measurements import Exported, Measured
 from kernelforge_engine.optimize import AUTHOR, best_node
-from kernelforge_engine.planning import Planned, Planner
+from kernelforge_engine.planning import Planner, stake
 from kernelforge_engine.records import Capture, Card, Node, Outcome, Variant
-from kernelforge_engine.search.budget import Budget, Stake
+from kernelforge_engine.search.budget import Allotment, Budget, Stake
 from kernelforge_engine.store.casts import Casts
 from kernelforge_engine.store.stores import Stores
 from kernelforge_engine.usage import Spending
@@ -22,7 +22,7 @@ class TargetReport:
 
     Attributes:
         why_none: why no more proposals should be spent on it, with the arithmetic, or None.
-        nodes: its valid candidates below eager itself, which is the first of them.
+        nodes: eager itself, where anything was tried, and its valid candidates.
         best: the node that a cast would take, where one was timed.
         source: the text of the best node.
     """
@@ -129,29 +129,38 @@ class Reporter:
         )
 
     async def _cards(self, capture_id: str) -> tuple[CardReport, ...]:
-        planned: dict[str, list[Planned]] = {}
-        for one in await self._planner.plan(capture_id, Budget()):
-            planned.setdefault(one.card.id, []).append(one)
+        planned = await self._planner.plan(capture_id, Budget())
+        allotted = {one.variant.id: one.allotment for one in planned}
         return tuple(
             [
                 CardReport(
                     card=card,
-                    targets=tuple([await self._target(p) for p in planned.get(card.id, ())]),
+                    targets=tuple([t async for t in self._targets(card, allotted)]),
                     spending=await self._accounts.spending(about=card.id),
                 )
                 for card in await self._captures.cards(capture_id)
             ]
         )
 
-    async def _target(self, planned: Planned) -> TargetReport:
-        variant = planned.variant
+    async def _targets(
+        self, card: Card, allotted: dict[str, Allotment]
+    ) -> AsyncIterator[TargetReport]:
+        """What a plan knows, and members of its families that were worked on by themselves."""
+        for variant in card.variants:
+            if variant.target:
+                alone = Allotment(stake=stake(card, variant), evaluations=0)
+                found = await self._target(variant, allotted.get(variant.id, alone))
+                if variant.id in allotted or found.candidates:
+                    yield found
+
+    async def _target(self, variant: Variant, allotment: Allotment) -> TargetReport:
         nodes = await self._trees.nodes(variant.id)
         best = best_node(nodes)
         digest = best.source_digest if best else None
         return TargetReport(
             variant=variant,
-            stake=planned.allotment.stake,
-            why_none=planned.allotment.why_none,
+            stake=allotment.stake,
+            why_none=allotment.why_none,
             nodes=nodes,
             attempts=await self._trees.attempts(variant.id),
             best=best,

@@ -13,7 +13,15 @@ from kernelforge_engine.measurements import (
     Measurement,
     Saving,
 )
-from kernelforge_engine.records import Capture, Inner, Label, Outcome, Status
+from kernelforge_engine.records import (
+    Capture,
+    Family,
+    Inner,
+    Label,
+    Member,
+    Outcome,
+    Status,
+)
 from kernelforge_engine.store.casts import Casts
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.stores import Stores
@@ -56,14 +64,24 @@ def region(name: str, word: int, share: float):
     return replace(seen, call=replace(seen.call, operator=f"region::{name}", region=None))
 
 
+def family(member):
+    """The shape family of one variant."""
+    sizes = Member(sizes=(2,), call=member.call, calls=12, eager_us=100.0, floor_us=25.0,
+                   examples=member.examples)  # fmt: skip
+    found = Family(symbols=("s0",), fits=((0, 1),), members=(sizes,), held_out=())
+    return replace(member, family=found)
+
+
+SILU_CALLS = operator("silu", 2, 0.23, 4.4)
 SIGHTINGS = (
     operator("group_norm", 1, 0.41, 3.1),
-    operator("silu", 2, 0.23, 4.4),
+    SILU_CALLS,
     operator("conv2d", 3, 0.19, 1.02),
     operator("view", 4, 0.05, 1.0, target=False, reason="an output is a view"),
     operator("add", 5, 0.004, 6.0),
     operator("mul", 6, 0.002, 6.0),
     region("UpBlock", 7, 0.52),
+    family(SILU_CALLS),
 )
 
 
@@ -152,11 +170,14 @@ def spent(key: str, about: str | None, arm: str | None = None, model: str = "cla
     return Report(key=key, reporter="test", model=model, tokens=tokens, about=about, arm=arm)
 
 
-async def file_project(folder: Path, *rows: Measured, note: str = "vectorized loads") -> None:
-    """The whole of it, with these measurements of the one cast it has."""
+async def file_project(
+    folder: Path, *rows: Measured, note: str = "vectorized loads", **changes: object
+) -> None:
+    """The whole of it, with these measurements of the one cast it has; `changes` are the
+    capture's."""
     async with Database.open(folder, None) as database:
         stores, casts, book = Stores.of(database), Casts(database), UsageBook(database)
-        await stores.captures.add(capture(), SIGHTINGS)
+        await stores.captures.add(capture(**changes), SIGHTINGS)
         await file_tree(stores, note)
         for number, about in enumerate(("n4", "n6", "a2", "k1", None)):
             await book.add(spent(f"r{number}", about, "first" if number < 2 else None), START)

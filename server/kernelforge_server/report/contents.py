@@ -12,6 +12,7 @@ from kernelforge_server.report.sheets import Page, Section, Tile, Tone
 from kernelforge_server.report.targets import cards_section, left_section, short
 from kernelforge_server.report.trees import trees_section
 from kernelforge_tools.findings import BOUND, doubt, unseen
+from kernelforge_tools.load import is_busy
 from kernelforge_tools.wording import counted, outcome
 
 TONES: dict[str, Tone] = {"faster": "good", "slower": "bad"}
@@ -114,6 +115,12 @@ def _warnings(found: ProjectReport) -> Iterator[str]:
     capture = found.capture
     if why := doubt(capture):
         yield why
+    load = capture.load_per_thread
+    if capture.device == "cpu" and load is not None and is_busy(load, 1):
+        yield (
+            f"The machine was busy when the model was captured ({load:.1f} processes for each "
+            "thread): shares, gains and what holds the model back may be wrong."
+        )
     if capture.error:
         yield f"The model raised {capture.error}; only what it ran before that was recorded."
     if missing := unseen(capture):

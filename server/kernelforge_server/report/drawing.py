@@ -1,7 +1,7 @@
 """The picture of a revision tree: a row for every node, below its parent, with its speed-up over
 eager and the interval of it on one logarithmic axis."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Literal
@@ -68,8 +68,9 @@ class _Row:
 
 def drawn(nodes: Sequence[Node], attempts: Sequence[Attempt], best: Node | None) -> Drawing:
     """The picture of a tree that has at least its root."""
-    path = _line(nodes, best)
-    shown = _shown(nodes, path)
+    known = {node.id: node for node in nodes}
+    path = _line(known, best)
+    shown = _shown(known, path)
     rows = _rows(shown, attempts)
     axis = _Axis([n.timing for n in shown if n.timing])
     step = min(STEP, DEEPEST / max(row.depth for row in rows)) if len(rows) > 1 else STEP
@@ -107,25 +108,27 @@ class _Axis:
         return AXIS * log(within / self._low) / log(self._high / self._low)
 
 
-def _line(nodes: Sequence[Node], best: Node | None) -> list[str]:
-    """What led to the best node, eager first."""
-    known = {node.id: node for node in nodes}
+def _line(known: Mapping[str, Node], node: Node | None) -> list[str]:
+    """What led to a node, eager first."""
     line: list[str] = []
-    at = best
+    at = node
     while at is not None:
         line.insert(0, at.id)
         at = known.get(at.parent_id or "")
     return line
 
 
-def _shown(nodes: Sequence[Node], path: Sequence[str]) -> list[Node]:
+def _shown(known: Mapping[str, Node], path: Sequence[str]) -> list[Node]:
     """All nodes, or the fastest with what they were made from."""
-    known = {node.id: node for node in nodes}
+    if len(known) <= MOST_NODES:
+        return list(known.values())
     kept = set(path)
-    for node in sorted(nodes, key=lambda n: -(n.timing.speedup if n.timing else 0.0)):
-        line = {*kept, *_line(nodes, node)}
+    for node in sorted(known.values(), key=lambda n: -(n.timing.speedup if n.timing else 0.0)):
+        line = {*kept, *_line(known, node)}
         if len(line) <= MOST_NODES:
             kept = line
+        if len(kept) >= MOST_NODES:
+            break
     return [node for name, node in known.items() if name in kept]
 
 

@@ -15,7 +15,7 @@ SELECT cast_sha256 FROM (
     SELECT m.cast_sha256, r.value ->> '$.low' AS low, row_number() OVER (
         PARTITION BY m.cast_sha256, m.model, m.device, r.value ->> '$.mode' ORDER BY m.id DESC
     ) AS age
-    FROM measurements m, json_each(m.measurement, '$.rows') AS r
+    FROM measurements m, json_each(m.measurement, '$.rows') AS r WHERE m.cast_sha256 NOT NULL
 ) WHERE age = 1 AND low > 1
 """
 # The same of what one kernel saves: one that the model was found slower with has won nothing.
@@ -26,7 +26,7 @@ SELECT cast_sha256, node_id FROM (
                PARTITION BY m.cast_sha256, m.model, m.device, k.value ->> '$.node_id'
                ORDER BY m.id DESC
            ) AS age
-    FROM measurements m, json_each(m.measurement, '$.kernels') AS k
+    FROM measurements m, json_each(m.measurement, '$.kernels') AS k WHERE m.cast_sha256 NOT NULL
 ) WHERE age = 1 AND high < 0
 """
 # A kernel in an exported cast with which a whole model is faster, beyond its interval.

@@ -118,10 +118,12 @@ def comparison(mode="eager", low=1.31, **changes: object) -> Comparison:
     return replace(made, **changes)
 
 
-def measured(*rows: Comparison, sha: str | None = SHA, **changes: object) -> Measured:
+def measured(
+    *rows: Comparison, sha: str | None = SHA, saving_us: float = 2100.0, **changes: object
+) -> Measured:
     kernel = KernelSaving(node_id="n6", operator="aten::group_norm", run_hits=12,
-                          predicted_us=2310.0, saving_us=2100.0, low_us=1900.0,
-                          high_us=2250.0)  # fmt: skip
+                          predicted_us=2310.0, saving_us=saving_us, low_us=saving_us - 200.0,
+                          high_us=saving_us + 150.0)  # fmt: skip
     found = Measured(
         task="export",
         model=capture().model,

@@ -176,8 +176,9 @@ TAKEN_BACK = measured(comparison(low=0.96), at=2.0)
         ((measured(SLOW),), "The whole model runs 1.33x slower"),
         ((measured(comparison()), TAKEN_BACK), "no clear difference with its new kernels"),
         ((measured(comparison(), sha="cd" * 32),), "The whole model runs 1.36x faster"),
+        ((measured(comparison(), saving_us=-300.0),), "The whole model runs 1.36x faster"),
     ],
-    ids=["not measured", "nothing written", "slower", "measured again", "another cast"],
+    ids=["not measured", "nothing written", "slower", "measured again", "another", "not with it"],
 )
 def test_what_no_measurement_shows_is_no_win(rows, words, tmp_path, reported):
     page, document = reported(filed(tmp_path, *rows))
@@ -185,6 +186,12 @@ def test_what_no_measurement_shows_is_no_win(rows, words, tmp_path, reported):
     assert document["winners"] == []
     assert "model_wins" not in document["usage"]
     assert "No kernel has won in a whole model so far, so there is no cost per win." in page.text
+
+
+def test_a_kernel_that_was_left_out_once_may_win_later(tmp_path, reported):
+    left_out = measured(SLOW, sha=None, saving_us=-300.0)
+    _, document = reported(filed(tmp_path, left_out, measured(comparison())))
+    assert document["winners"] == ["n6"]
 
 
 def test_dollars_that_are_not_known_are_said_to_be_so(tmp_path, reported):

@@ -171,7 +171,7 @@ def _closed(one: CardReport, target: TargetReport) -> tuple[Cell, ...]:
     return name, Cell(text=why), Cell(text=arithmetic, tone="quiet")
 
 
-def target_names(found: ProjectReport) -> Iterator[tuple[CardReport, TargetReport]]:
+def worked_on(found: ProjectReport) -> Iterator[tuple[CardReport, TargetReport]]:
     """Targets that were worked on, those with most of the time first."""
     worked = [(one, t) for one in found.cards for t in one.targets if t.candidates]
     return iter(sorted(worked, key=lambda pair: (not pair[1].is_faster, -pair[1].variant.share)))

@@ -9,7 +9,7 @@ from kernelforge_engine.usage import Spending
 from kernelforge_server.report import figures
 from kernelforge_server.report.drawing import drawn
 from kernelforge_server.report.sheets import Cell, Picture, Section, Table, Tone, columns
-from kernelforge_server.report.targets import inputs, target_names
+from kernelforge_server.report.targets import inputs, worked_on
 from kernelforge_tools.wording import counted, first_error
 
 MOST_TREES = 24
@@ -20,7 +20,7 @@ Redact = Callable[[str], str]
 
 def trees_section(found: ProjectReport, redact: Redact) -> Section | None:
     """The tree of every target that was worked on."""
-    worked = list(target_names(found))
+    worked = list(worked_on(found))
     if not worked:
         return None
     left = figures.more(len(worked) - MOST_TREES, "tree")

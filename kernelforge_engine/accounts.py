@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from kernelforge_engine.prices import Prices
 from kernelforge_engine.store.usage import UsageBook
+from kernelforge_engine.store.usage_parts import Noun
 from kernelforge_engine.usage import Report, Spending
 
 
@@ -39,3 +40,8 @@ class Accounts:
     async def arms(self) -> tuple[str, ...]:
         """The arms that reports name, the latest first."""
         return await self._book.arms()
+
+    async def parts(self, noun: Noun) -> dict[str, Spending]:
+        """What was spent on each node, or on each attempt, by id."""
+        found = await self._book.parts(noun)
+        return {name: self._prices.priced(tally) for name, tally in found.items()}

@@ -37,7 +37,7 @@ from kernelforge_engine.exchanges import (
 from kernelforge_engine.export import Exporter
 from kernelforge_engine.jobs import JobRunner
 from kernelforge_engine.library.catalog import Offer, offers
-from kernelforge_engine.machine import Machine
+from kernelforge_engine.machine import Machine, load_per_thread
 from kernelforge_engine.measurements import Check, Measurement
 from kernelforge_engine.model_checks import ModelChecks, model_order, must_exist, remembered
 from kernelforge_engine.optimize import Optimizer
@@ -49,9 +49,11 @@ from kernelforge_engine.profiles import Profile
 from kernelforge_engine.profiling import Profiler
 from kernelforge_engine.records import Capture, Card, Node, Variant
 from kernelforge_engine.redaction import Redactor
+from kernelforge_engine.reporting import Reporter
 from kernelforge_engine.rerun import Rerun, Rerunner
 from kernelforge_engine.search.policy import DEFAULT
 from kernelforge_engine.selecting import REPAIRS, Selection, Selector, Wish
+from kernelforge_engine.store.casts import Casts
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.jobs import Jobs
 from kernelforge_engine.store.profiles import Profiles
@@ -86,11 +88,20 @@ class Engine:
         self.accounts = Accounts(UsageBook(database), prices, clock)
         self._removal = Removal(database, settings.blobs)
         self._children = Children(settings.environment, settings.cache)
-        self._checks = ModelChecks(self._children, self._captures, self._trees, settings.cache)
+        self._casts = Casts(database)
+        self._checks = ModelChecks(
+            children=self._children,
+            captures=self._captures,
+            trees=self._trees,
+            casts=self._casts,
+            cache=settings.cache,
+            clock=clock,
+        )
         self.redact = Redactor(settings.secrets, settings.home)
         self.jobs = JobRunner(Jobs(database), tasks, clock, self.redact)
         self._submitter = Submitter(settings, stores, self._children, clock, secret)
         self.selector, self.planner = Selector(settings, stores, clock), Planner(stores)
+        self.reporter = Reporter(stores, self._casts, self.accounts, self.planner)
         self._benchmarker = Benchmarker(settings, stores, self._children, self._submitter, secret)
         self._profiler = Profiler(
             settings, stores, Profiles(database), self._children, self._submitter, clock
@@ -129,6 +140,7 @@ class Engine:
 
     async def capture(self, request: CaptureRequest, notice: Notice) -> Capture:
         """Run a model once on its example inputs in a child of its own and file what it ran."""
+        load = load_per_thread()
         captured = await self._children.capture(
             CaptureOrder(
                 model=model_order(request),
@@ -141,7 +153,7 @@ class Engine:
             ),
             notice,
         )
-        record = remembered(captured.capture, request, self._clock())
+        record = replace(remembered(captured.capture, request, self._clock()), load_per_thread=load)
         if record.error is not None:
             record = replace(record, error=self.redact(record.error))
         return await self._captures.add(record, captured.sightings)
@@ -291,8 +303,6 @@ class Engine:
         machine = await self._machine.probed()
         blobs = self._settings.blobs if samples else None
         exporter = Exporter(self, self._submitter, machine, blobs, self._clock())
-        if check is None:
-            return await exporter.export(path, node_ids, overwrite)
         return await self._checks.export(exporter, path, node_ids, overwrite, check, notice)
 
     async def inspect_cast(self, path: Path) -> CastSummary:

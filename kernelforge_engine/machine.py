@@ -1,11 +1,18 @@
 """What this machine offers and withholds, found out once for an engine."""
 
+import os
+
 from kernelforge_engine.children import Children
 from kernelforge_engine.errors import NotIsolated
 from kernelforge_engine.pool.orders import Probed
 from kernelforge_engine.pool.protocol import Isolated
 
 DEEDS = {"read": "read files", "socket": "open sockets", "process": "start processes"}
+
+
+def load_per_thread() -> float:
+    """How many processes wanted each thread that this one may use, over the last minute."""
+    return os.getloadavg()[0] / len(os.sched_getaffinity(0))
 
 
 class Machine:

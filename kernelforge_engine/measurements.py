@@ -171,3 +171,26 @@ class WholeModel:
     dropped: dict[str, str] = field(default_factory=dict)
     slowing: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """A cast that was written: the hash and the path it had then, and the nodes in it."""
+
+    sha256: str
+    path: str
+    node_ids: tuple[str, ...]
+    at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A measurement on record: by which task, of which model where, and with which cast, None for
+    an export that wrote none because the model was slower."""
+
+    task: Literal["export", "measure"]
+    model: str
+    device: str
+    cast_sha256: str | None
+    measurement: Measurement
+    at: float

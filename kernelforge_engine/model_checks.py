@@ -3,10 +3,15 @@
 An export keeps a kernel only if the captured model does not get slower with it.
 """
 
+import hashlib
+import logging
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
+
+from anyio import to_thread
 
 from kernelforge_engine.children import Children
 from kernelforge_engine.errors import (
@@ -14,6 +19,7 @@ from kernelforge_engine.errors import (
     KernelForgeError,
     ModelNotFaster,
     ModelNotMeasured,
+    StoreUnavailable,
 )
 from kernelforge_engine.exchanges import CastSummary, MeasureRequest, ModelRequest, Notice
 from kernelforge_engine.export import Exporter
@@ -21,26 +27,33 @@ from kernelforge_engine.measurements import (
     Check,
     Comparison,
     KernelSaving,
+    Measured,
     Measurement,
     WholeModel,
 )
 from kernelforge_engine.pool.orders import MeasureOrder, ModelOrder
 from kernelforge_engine.records import Capture
 from kernelforge_engine.store.captures import Captures
+from kernelforge_engine.store.casts import Casts
 from kernelforge_engine.store.ids import row
 from kernelforge_engine.store.trees import Trees
 
 DRAFT = "draft.cast"
 
+log = logging.getLogger(__name__)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class ModelChecks:
-    """Measures models of one project; `cache` is where built shims and kernels are kept."""
+    """Measures models of one project, and files what they came to and which casts were written;
+    `cache` is where built shims and kernels are kept."""
 
     children: Children
     captures: Captures
     trees: Trees
+    casts: Casts
     cache: Path
+    clock: Callable[[], float]
 
     async def measure(self, request: MeasureRequest, notice: Notice) -> Measurement:
         """Compare a whole model with and without a cast, in a child of its own."""
@@ -54,7 +67,12 @@ class ModelChecks:
             seconds=request.seconds,
             trusted=request.trusted,
         )
-        return (await self.children.measure(order, notice)).measurement
+        before = await to_thread.run_sync(_digest, request.cast)
+        measured = (await self.children.measure(order, notice)).measurement
+        after = await to_thread.run_sync(_digest, request.cast)
+        if before == after:  # else it is not known which of the two was measured
+            await self._file("measure", request, before, measured)
+        return measured
 
     async def export(
         self,
@@ -62,16 +80,20 @@ class ModelChecks:
         path: Path,
         node_ids: tuple[str, ...],
         overwrite: bool,
-        check: Check,
+        check: Check | None,
         notice: Notice,
     ) -> CastSummary:
-        """Write a draft, measure the captured model with each kernel of it left out, and write the
-        cast without those that the model is slower with.
+        """Write a cast; under `check`, write a draft first, measure the captured model with each
+        kernel of it left out, and write the cast without those that the model is slower with.
 
         Raises:
             ModelNotMeasured: the model could not be run with it.
             ModelNotFaster: no kernel is left, or the model is slower with those that are.
         """
+        if check is None:
+            cast = await exporter.export(path, node_ids, overwrite)
+            await _filed(self.casts.add(cast, self.clock()), "the cast")
+            return cast
         with tempfile.TemporaryDirectory() as folder:
             draft = Path(folder) / DRAFT
             drafted = await exporter.export(draft, node_ids, overwrite=True)
@@ -79,9 +101,33 @@ class ModelChecks:
             capture = await self._capture(names if node_ids else ())
             measured = await self._measured(capture, draft, check, notice)
         kept = tuple(name for name in names if name not in measured.dropped)
-        whole = whole_model(measured)
-        _worth_writing(kept, whole, check)
-        return await exporter.export(path, kept, overwrite, whole)
+        whole, request = whole_model(measured), request_of(capture)
+        try:
+            _worth_writing(kept, whole, check)
+        except ModelNotFaster:
+            await self._file("export", request, None, measured)
+            raise
+        cast = await exporter.export(path, kept, overwrite, whole)
+        await _filed(self.casts.add(cast, self.clock()), "the cast")
+        await self._file("export", request, cast.sha256, measured)
+        return cast
+
+    async def _file(
+        self,
+        task: Literal["export", "measure"],
+        request: ModelRequest,
+        cast: str | None,
+        found: Measurement,
+    ) -> None:
+        measured = Measured(
+            task=task,
+            model=request.model,
+            device=request.device,
+            cast_sha256=cast,
+            measurement=found,
+            at=self.clock(),
+        )
+        await _filed(self.casts.file(measured), "the measurement")
 
     async def _measured(
         self, capture: Capture, draft: Path, check: Check, notice: Notice
@@ -108,6 +154,23 @@ class ModelChecks:
             found.append((await self.captures.card(variant.card_id)).capture_id)
         newest = max(found, key=lambda capture: row("c", capture), default=None)
         return await self.captures.get(newest)
+
+
+async def _filed(filing: Coroutine[Any, Any, None], what: str) -> None:
+    """File something that its caller gets all the same where the disk is full."""
+    try:
+        await filing
+    except StoreUnavailable as error:
+        log.warning("%s is not on record: %s", what, error)
+
+
+def _digest(path: Path) -> str | None:
+    """The hash of a cast, None where it cannot be read, which whoever loads it will say."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
 
 
 def remembered(capture: Capture, request: ModelRequest, at: float) -> Capture:

@@ -76,6 +76,7 @@ class Prices:
             wall_seconds=tally.wall_seconds,
             device_seconds=tally.device_seconds,
             accepted=tally.accepted,
+            wins=tally.wins,
         )
 
     def _date(self, model: str) -> str:

@@ -167,6 +167,8 @@ class Capture:
         error: what the model raised when it was recorded; what came before is kept.
         stored_bytes: what its example tensors added to the project folder.
         random_weights, dtype, generate_tokens: how the model was loaded; see ModelRequest.
+        load_per_thread: how many processes wanted each thread of the machine before it was
+            captured, None where that is not on record.
     """
 
     id: str
@@ -189,6 +191,7 @@ class Capture:
     random_weights: bool = False
     dtype: str | None = None
     generate_tokens: int = 0
+    load_per_thread: float | None = None
 
     @property
     def is_disturbed(self) -> bool:

@@ -84,6 +84,7 @@ class Tally:
     wall_seconds: float | None = None
     device_seconds: dict[str, float] = field(default_factory=dict)
     accepted: int = 0
+    wins: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +99,8 @@ class Spending:
         wall_seconds: the sum of what was reported, None where nobody did.
         device_seconds: what the engine measured, by device.
         accepted: kernels that a benchmark found faster than eager, other than the library's.
+        wins: targets with such a kernel in an exported cast with which a whole model was measured
+            to be faster, beyond its interval; one with which the model is slower does not count.
     """
 
     reports: int
@@ -110,6 +113,7 @@ class Spending:
     wall_seconds: float | None
     device_seconds: dict[str, float]
     accepted: int
+    wins: int
 
     @property
     def dollars_per_accepted(self) -> float | None:
@@ -120,3 +124,13 @@ class Spending:
     def tokens_per_accepted(self) -> float | None:
         """Every token of every kind, for each accepted kernel."""
         return sum(self.tokens.values()) / self.accepted if self.accepted else None
+
+    @property
+    def dollars_per_win(self) -> float | None:
+        """Everything that was spent, failures too, for each win in a whole model."""
+        return self.dollars / self.wins if self.wins and self.dollars is not None else None
+
+    @property
+    def tokens_per_win(self) -> float | None:
+        """Every token of every kind, for each win in a whole model."""
+        return sum(self.tokens.values()) / self.wins if self.wins else None

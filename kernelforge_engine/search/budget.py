@@ -23,6 +23,7 @@ LEAST_GAIN = 0.005  # of the model's time: less is not worth a candidate
 PATIENCE = 6  # evaluations in a row that bring nothing
 NEAR_FLOOR = 0.9  # of the head-room
 HOPELESS = 0.5  # of eager's speed: what six candidates do not reach, more of them will not
+SHORT = 1000.0  # from here on a head-room is shown without a fraction
 ARMS = {"opt0": 1, "opt5": 6, "opt10": 11, "opt20": 21, "opt50": 51}  # a first version and N more
 
 
@@ -135,8 +136,10 @@ def amdahl(share: float, headroom: float) -> float:
 def amdahl_line(share: float, headroom: float) -> str:
     """The same with its arithmetic."""
     part = saved(share, headroom)
+    times = max(headroom, 1.0)
+    shown = f"{times:.3g}" if times < SHORT else f"{times:,.0f}"
     return (
-        f"{share:.2%} of the model's time x (1 - 1/{max(headroom, 1.0):.3g}) = {part:.2%}: "
+        f"{share:.2%} of the model's time x (1 - 1/{shown}) = {part:.2%}: "
         f"the whole model at most {amdahl(share, headroom):.4g}x"
     )
 

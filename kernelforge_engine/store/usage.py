@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 
 from kernelforge_engine.errors import BadOption, KeyReused
+from kernelforge_engine.store.casts import WINNERS
 from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.ids import row, tag, unknown
+from kernelforge_engine.store.usage_parts import Noun, tallies, token_sums
 from kernelforge_engine.usage import Report, Tally
 
 LETTER = "u"
 ABOUT = {"k": ("cards", "card_id"), "n": ("nodes", "node_id"), "a": ("attempts", "attempt_id")}
 BUILT_IN = "library"  # the author whose kernels cost no tokens
 
+WINS = f"count(DISTINCT n.variant_id) FILTER (WHERE n.id IN ({WINNERS}))"
 OF_CARD = "SELECT variant_id FROM sightings WHERE card_id = :id"
 OF_ARM = "SELECT {noun} FROM usage WHERE arm = :arm"
 
@@ -127,6 +130,10 @@ class UsageBook:
             scope = SCOPES[letter]
         return await self._sums(scope, {"id": number, "arm": arm})
 
+    async def parts(self, noun: Noun) -> dict[str, Tally]:
+        """The sums of each node, or of each attempt, by id."""
+        return await tallies(self._database, noun)
+
     async def _sums(self, scope: _Scope, given: dict[str, object]) -> Tally:
         (sums,) = await self._database.rows(
             f"""SELECT count(*) AS reports, total(calls) AS calls, total(dollars) AS dollars,
@@ -139,12 +146,7 @@ class UsageBook:
                 GROUP BY u.model, unpriced, t.kind""",
             given,
         )
-        tokens: dict[str, int] = {}
-        unpriced: dict[str, dict[str, int]] = {}
-        for found in counted:
-            tokens[found["kind"]] = tokens.get(found["kind"], 0) + found["tokens"]
-            if found["unpriced"]:
-                unpriced.setdefault(found["model"], {})[found["kind"]] = found["tokens"]
+        tokens, unpriced = token_sums(counted)
         return Tally(
             reports=sums["reports"],
             calls=int(sums["calls"]),
@@ -153,7 +155,8 @@ class UsageBook:
             unpriced=unpriced,
             wall_seconds=sums["wall"],
             device_seconds=await self._device_seconds(scope, given),
-            accepted=await self._accepted(scope, given),
+            accepted=await self._accepted("count(*)", scope, given),
+            wins=await self._accepted(WINS, scope, given),
         )
 
     async def _device_seconds(self, scope: _Scope, given: dict[str, object]) -> dict[str, float]:
@@ -164,9 +167,9 @@ class UsageBook:
         )
         return {r["device"]: r["seconds"] for r in rows}
 
-    async def _accepted(self, scope: _Scope, given: dict[str, object]) -> int:
+    async def _accepted(self, counted: str, scope: _Scope, given: dict[str, object]) -> int:
         (found,) = await self._database.rows(
-            f"""SELECT count(*) FROM nodes n WHERE {scope.nodes} AND n.author != :library
+            f"""SELECT {counted} FROM nodes n WHERE {scope.nodes} AND n.author != :library
                 AND n.valid = 1 AND n.faster = 1""",
             {**given, "library": BUILT_IN},
         )

@@ -33,6 +33,9 @@ class SpendingView(View):
     """Found faster than eager by a benchmark; those of the library do not count."""
     dollars_per_accepted: Dollars | None = None
     tokens_per_accepted: float | None = None
+    model_wins: int | None = None
+    """Targets with such a kernel in an exported cast that was measured to make a model faster."""
+    dollars_per_model_win: Dollars | None = None
 
     @classmethod
     def of(cls, spent: Spending) -> "SpendingView":
@@ -53,6 +56,8 @@ class SpendingView(View):
             accepted_kernels=spent.accepted,
             dollars_per_accepted=each if spent.accepted else None,
             tokens_per_accepted=None if tokens_each is None else rounded(tokens_each),
+            model_wins=spent.wins or None,
+            dollars_per_model_win=in_dollars(spent.dollars_per_win) if spent.wins else None,
         )
 
 

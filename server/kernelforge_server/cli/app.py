@@ -18,6 +18,7 @@ from kernelforge_server.cli.measure import measure
 from kernelforge_server.cli.optimize import optimize
 from kernelforge_server.cli.plain import PlainCommand, PlainGroup
 from kernelforge_server.cli.profile_node import profile
+from kernelforge_server.cli.report import report
 from kernelforge_server.cli.serve import serve
 from kernelforge_server.cli.tree import tree
 
@@ -32,8 +33,8 @@ app = typer.Typer(
 )
 
 for command in (
-    demo, capture, cards, optimize, evaluate, explain, profile, tree, export, measure, mcp, serve,
-    install, doctor,
+    demo, capture, cards, optimize, evaluate, explain, profile, tree, export, measure, report, mcp,
+    serve, install, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
 app.add_typer(agent, name="agent")

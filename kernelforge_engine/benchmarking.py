@@ -8,7 +8,7 @@ from kernelforge_engine.children import Children
 from kernelforge_engine.errors import MeasurementFailed, NodeInvalid
 from kernelforge_engine.exchanges import Notice, Progress, Settings
 from kernelforge_engine.members import ends
-from kernelforge_engine.pool.orders import Probed, TimeOrder
+from kernelforge_engine.pool.orders import Probed, Timed, TimeOrder
 from kernelforge_engine.records import Node, Outcome, Timing, Variant
 from kernelforge_engine.store.stores import Stores
 from kernelforge_engine.store.trees import is_valid
@@ -45,12 +45,33 @@ class Benchmarker:
         async with self._children.turn(variant.call.backend, notice):
             return await self._timed(node, variant, candidate, notice)
 
+    async def timed(
+        self, variant: Variant, candidate: Candidate, attempt: int, notice: Notice
+    ) -> Timed:
+        """Time a candidate under the device's turn; nothing is filed."""
+        async with self._children.turn(variant.call.backend, notice):
+            return await self._time(variant, candidate, attempt, notice)
+
     async def _timed(
         self, node: Node, variant: Variant, candidate: Candidate, notice: Notice
     ) -> Node:
         """Time a node and file what came of it, before the next attempt is counted."""
+        attempt = _attempt(await self._trees.nodes(variant.id))
+        timed = await self._time(variant, candidate, attempt, notice)
+        if timed.verdict is not None:
+            await self._trees.file_verdict(node.id, timed.verdict, timed.seconds)
+            raise NodeInvalid(node=node.id, why=timed.verdict.reason)
+        if timed.timing is None:
+            raise MeasurementFailed(what=f"node {node.id}", why="no timing came back")
+        notice(Progress(done=1, total=1, text=str(timed.timing.outcome)))
+        stands = standing(node.timing, timed.timing)
+        return await self._trees.file_timing(node.id, stands, timed.seconds)
+
+    async def _time(
+        self, variant: Variant, candidate: Candidate, attempt: int, notice: Notice
+    ) -> Timed:
         notice(Progress(done=0, total=1, text="timing it against eager"))
-        timed = await self._children.time(
+        return await self._children.time(
             TimeOrder(
                 variant=variant,
                 plan=candidate.plan,
@@ -60,17 +81,9 @@ class Benchmarker:
                 secret=self._secret(),
                 environment=self._settings.environment,
                 others=plans_at(candidate.source, variant, ends(variant)),
-                attempt=_attempt(await self._trees.nodes(variant.id)),
+                attempt=attempt,
             )
         )
-        if timed.verdict is not None:
-            await self._trees.file_verdict(node.id, timed.verdict, timed.seconds)
-            raise NodeInvalid(node=node.id, why=timed.verdict.reason)
-        if timed.timing is None:
-            raise MeasurementFailed(what=f"node {node.id}", why="no timing came back")
-        notice(Progress(done=1, total=1, text=str(timed.timing.outcome)))
-        stands = standing(node.timing, timed.timing)
-        return await self._trees.file_timing(node.id, stands, timed.seconds)
 
 
 def standing(before: Timing | None, found: Timing) -> Timing:

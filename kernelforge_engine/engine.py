@@ -18,7 +18,6 @@ from kernelforge_engine.cast import read as read_cast
 from kernelforge_engine.cast.keys import Trusted
 from kernelforge_engine.cast.summary import summarize
 from kernelforge_engine.children import Children
-from kernelforge_engine.errors import UnknownId
 from kernelforge_engine.evidence import Bundle
 from kernelforge_engine.exchanges import (
     Attempt,
@@ -36,7 +35,8 @@ from kernelforge_engine.exchanges import (
 )
 from kernelforge_engine.export import Exporter
 from kernelforge_engine.jobs import JobRunner
-from kernelforge_engine.library.catalog import Offer, offers
+from kernelforge_engine.keeping import Keeper
+from kernelforge_engine.library.catalog import Offer
 from kernelforge_engine.machine import Machine, load_per_thread
 from kernelforge_engine.measurements import Check, Measurement
 from kernelforge_engine.model_checks import ModelChecks, model_order, must_exist, remembered
@@ -49,6 +49,7 @@ from kernelforge_engine.profiles import Profile
 from kernelforge_engine.profiling import Profiler
 from kernelforge_engine.records import Capture, Card, Node, Variant
 from kernelforge_engine.redaction import Redactor
+from kernelforge_engine.replaying import Replayer
 from kernelforge_engine.reporting import Reporter
 from kernelforge_engine.rerun import Rerun, Rerunner
 from kernelforge_engine.search.policy import DEFAULT
@@ -58,6 +59,7 @@ from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.jobs import Jobs
 from kernelforge_engine.store.profiles import Profiles
 from kernelforge_engine.store.removal import Removal
+from kernelforge_engine.store.replays import Replays
 from kernelforge_engine.store.stores import Stores
 from kernelforge_engine.store.trees import Best
 from kernelforge_engine.store.usage import UsageBook
@@ -107,6 +109,10 @@ class Engine:
             settings, stores, Profiles(database), self._children, self._submitter, clock
         )
         self._machine = Machine(self._children, strict=settings.require_sandbox)
+        self.keeper = Keeper(settings, stores, self._machine, clock, self.redact)
+        self.replayer = Replayer(
+            stores, Replays(database), self._submitter, self._benchmarker, self._machine, clock
+        )
 
     @classmethod
     @asynccontextmanager
@@ -196,9 +202,8 @@ class Engine:
         return await self._captures.variant(variant_id)
 
     async def offers(self, variant_id: str) -> tuple[Offer, ...]:
-        """Library sources that match a variant, best first."""
-        variant = await self._captures.variant(variant_id)
-        return offers(variant.call) if variant.target else ()
+        """Library sources that match a variant, the user's own first, each best first."""
+        return await self.keeper.offers(variant_id)
 
     async def select(
         self,
@@ -249,11 +254,7 @@ class Engine:
 
     async def source(self, digest: str) -> str:
         """The text of a candidate."""
-        text = await self._trees.source(digest)
-        if text is None:
-            step = "get_node shows the sources there are"
-            raise UnknownId(kind="source", value=digest, step=step)
-        return text
+        return await self._trees.text(digest)
 
     async def tree(self, variant_id: str) -> tuple[Node, ...]:
         """Every node of a variant, parents before children."""
@@ -287,23 +288,29 @@ class Engine:
         """The best node of every target variant so far."""
         return await Optimizer(self, self._clock).report(capture_id)
 
-    async def export(
+    async def export(  # noqa: PLR0913  what a caller may say about a cast
         self,
         path: Path,
         *,
         node_ids: tuple[str, ...] = (),
         overwrite: bool = False,
         samples: bool = True,
+        keep: bool = True,
         check: Check | None = None,
         notice: Notice = lambda _: None,
     ) -> CastSummary:
         """Write the fastest node of every variant (or the named ones) into a cast; under `check`,
         without those that the captured model is slower with. A few values of their inputs go with
-        them unless `samples` says otherwise."""
+        them unless `samples` says otherwise, and they go into the user's library unless `keep`
+        does."""
         machine = await self._machine.probed()
         blobs = self._settings.blobs if samples else None
         exporter = Exporter(self, self._submitter, machine, blobs, self._clock())
-        return await self._checks.export(exporter, path, node_ids, overwrite, check, notice)
+        cast = await self._checks.export(exporter, path, node_ids, overwrite, check, notice)
+        if not keep:
+            return cast
+        nodes = [entry.node_id for entry in cast.entries]
+        return replace(cast, kept=await self.keeper.exported(nodes))
 
     async def inspect_cast(self, path: Path) -> CastSummary:
         """Read a cast, checking its structure and every hash."""

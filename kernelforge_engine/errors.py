@@ -8,11 +8,13 @@ KernelForgeError
 │   │   NothingToExport (ModelNotFaster),
 │   │   CaptureHoldsWork, KeyReused
 │   ├── NoCompiler, NoDevice, NotIsolated
-│   └── CastRejected (CastUntrusted), CastsConflict, KeyUnusable, SigningMissing
+│   ├── CastRejected (CastUntrusted), CastsConflict, KeyUnusable, SigningMissing
+│   └── NoLibrary, NothingToKeep, LibraryFull, NoProject
 └── WorkFailed            the request was fine and the work did not finish (exit code 1)
     ├── ModelRaised, ModelNotMeasured, CaptureEmpty
     ├── ChildDied, ChildTimedOut, ChildRefused, QueueFull
     ├── StoreUnavailable, QuotaReached, SchemaTooNew, ExampleLost, NotWritten
+    ├── LibraryUnusable
     ├── ShimUnusable, NotInstalled, NotLaunched
     ├── NotProfiled
     └── MeasurementFailed (NodeInvalid)
@@ -172,6 +174,26 @@ class SigningMissing(UsageError):
     'kernelforge-mcp[sign]'."""
 
 
+class NoLibrary(UsageError):
+    """The library of accepted kernels is switched off here. Next: unset KERNELFORGE_LIBRARY=off, or
+    let that variable name a folder."""
+
+
+class NothingToKeep(UsageError):
+    """{path} holds no kernel that the library could keep: none was found faster than eager, or all
+    are of the built-in library. Next: add a cast with kernels that an agent or you wrote."""
+
+
+class LibraryFull(UsageError):
+    """The library {path} takes no more: {why}. Next: remove kernels that are not worth keeping with
+    `kernelforge library remove`, or choose another folder with KERNELFORGE_LIBRARY."""
+
+
+class NoProject(UsageError):
+    """There is no project in {path}. Next: name the folder that `kernelforge capture` made, called
+    .kernelforge unless --project said otherwise."""
+
+
 class WorkFailed(KernelForgeError):
     """The work stopped: {why}. Next: {step}."""
 
@@ -244,6 +266,11 @@ class NotWritten(WorkFailed):
 class SchemaTooNew(WorkFailed):
     """The project folder {path} was written by a newer Kernel Forge (schema {found}, this one knows
     {known}). Next: upgrade kernelforge-mcp, or choose another folder with --project."""
+
+
+class LibraryUnusable(WorkFailed):
+    """The library of accepted kernels at {path} cannot be {done}: {why}. Next: mend that, choose
+    another folder with KERNELFORGE_LIBRARY, or work without one with KERNELFORGE_LIBRARY=off."""
 
 
 class ShimUnusable(WorkFailed):

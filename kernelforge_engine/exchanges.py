@@ -40,6 +40,7 @@ class Settings:
         prices: the user's own price table.
         secrets: values of the environment that are credentials: no text may hold one.
         home: the user's home, whose name no text of an error or a log holds.
+        library: the folder of the user's own library, or None where it is switched off.
     """
 
     project: Path
@@ -52,6 +53,7 @@ class Settings:
     prices: Path | None = None
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     home: str = ""
+    library: Path | None = None
 
     @property
     def blobs(self) -> Path:
@@ -181,9 +183,18 @@ class CastEntrySummary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What an export added to the user's library, and why something could not be added."""
+
+    ids: tuple[str, ...]
+    refused: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CastSummary:
     """A cast on disk: its content hash, what it holds and how to load it; `whole_model` is None
-    where the export did not measure the model."""
+    where the export did not measure the model, and `kept` where it added nothing to the user's
+    library."""
 
     path: str
     sha256: str
@@ -195,6 +206,7 @@ class CastSummary:
     entries: tuple[CastEntrySummary, ...]
     load: str
     whole_model: WholeModel | None = None
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

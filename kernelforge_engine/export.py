@@ -20,7 +20,7 @@ from kernelforge_engine.exchanges import CastSummary, OptimizeReport
 from kernelforge_engine.measurements import WholeModel
 from kernelforge_engine.origins import origin
 from kernelforge_engine.pool.orders import Probed
-from kernelforge_engine.records import Node, Outcome, Variant
+from kernelforge_engine.records import Node, Outcome, Timing, Variant, Verdict
 from kernelforge_engine.serving import Service, counted_once, services, without_rivals
 from kernelforge_engine.store.trees import is_valid
 from kernelforge_engine.submission import Candidate, Submitter
@@ -85,7 +85,7 @@ class Exporter:
 
     async def _node(self, node_id: str) -> Node:
         node = await self._forge.node(node_id)
-        _worth_shipping(node)
+        worth_shipping(node)
         return node
 
     async def _served(self, node: Node) -> tuple[Service, ...]:
@@ -137,8 +137,12 @@ def _entry(one: Service, binaries: dict[str, bytes]) -> Entry:
     )
 
 
-def _worth_shipping(node: Node) -> None:
-    """Refuse a node that is not both valid and faster than eager; a cast holds no other."""
+def worth_shipping(node: Node) -> tuple[Verdict, Timing]:
+    """What speaks for a node that is both valid and faster than eager; a cast holds no other.
+
+    Raises:
+        BadOption
+    """
     if node.verdict is None:
         why, accepted = "it is eager itself", "a node with a source that is faster than eager"
     elif not is_valid(node):
@@ -157,7 +161,7 @@ def _worth_shipping(node: Node) -> None:
         why = f"its benchmark found it {node.timing.outcome}"
         accepted = "a node that a benchmark found faster; its calls are best left to eager"
     else:
-        return
+        return node.verdict, node.timing
     raise BadOption(field="node", value=node.id, why=why, accepted=accepted)
 
 

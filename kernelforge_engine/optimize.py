@@ -24,6 +24,7 @@ from kernelforge_engine.selecting import REPAIRS, Selection
 from kernelforge_engine.store.trees import is_valid
 
 AUTHOR = "library"
+MOST_NOTED = 400  # characters
 WORTH_A_TRY = 0.001  # share of the captured time below which a variant is left alone
 
 
@@ -81,10 +82,15 @@ class Optimizer:
         return await self._report(capture_id, tally)
 
     async def _targets(self, capture_id: str | None) -> list[tuple[Card, Variant]]:
-        """Operators at one size: the library has no kernel for a region or for every size."""
+        """Operators at one size, and what else the user's own library has a kernel for: the
+        built-in one has none for a region or for every size."""
         cards = await self._forge.cards(capture_id)
-        exact = [(c, v) for c in cards for v in c.variants if v.target and _is_exact(v)]
-        return [(c, v) for c, v in exact if v.share >= WORTH_A_TRY]
+        worth = [(c, v) for c in cards for v in c.variants if v.target and v.share >= WORTH_A_TRY]
+        return [(c, v) for c, v in worth if _is_exact(v) or await self._offers(v)]
+
+    async def _offers(self, variant: Variant) -> list[Offer]:
+        found = await self._forge.offers(variant.id)
+        return [offer for offer in found if offer.origin or _is_exact(variant)]
 
     async def _shelf(self, card: Card, variant: Variant, notice: Notice) -> _Shelf:
         for node in await self._forge.tree(variant.id):
@@ -93,7 +99,7 @@ class Optimizer:
         nodes = await self._forge.tree(variant.id)
         attempts = await self._forge.attempts(variant.id)
         tried = {n.source_digest for n in nodes} | {a.source_digest for a in attempts}
-        offers = [o for o in await self._forge.offers(variant.id) if sha256(o.text) not in tried]
+        offers = [o for o in await self._offers(variant) if sha256(o.text) not in tried]
         results = tuple(n.timing.speedup for n in nodes if n.timing and is_valid(n))
         known = stake(card, variant, (*results, *(None for _ in attempts)))
         return _Shelf(variant=variant, offers=offers, stake=known)
@@ -113,7 +119,7 @@ class Optimizer:
             variant_id=variant.id,
             lease_id=selection.lease.id,
             author=AUTHOR,
-            note=offer.name,
+            note=f"{offer.name}: {offer.origin}"[:MOST_NOTED] if offer.origin else offer.name,
         )
         submission = await self._forge.submit(proposal, _silent)
         tally.proposals += 1

@@ -36,6 +36,17 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What a source came to for a variant, and for how many seconds it held the device; there is
+    no `candidate` where it was stopped before it could be run."""
+
+    source: Source
+    verdict: Verdict
+    candidate: Candidate | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Refused(Exception):
     """A candidate that was stopped before it could be judged."""
 
@@ -73,11 +84,20 @@ class Submitter:
         parent_id = await self._parent(proposal)
         if twin is not None and twin.verdict is not None and _settles(twin, variant, proposal.tier):
             return await self._known(proposal, parent_id, twin, twin.verdict)
+        judged = await self.judged(proposal.text, variant, proposal.tier, archs, notice)
+        if twin is not None and judged.candidate is not None:
+            await self._trees.file_verdict(twin.id, judged.verdict)
+        return await self._filed(proposal, parent_id, judged)
+
+    async def judged(
+        self, text: str, variant: Variant, tier: Tier, archs: Mapping[str, str], notice: Notice
+    ) -> Judgement:
+        """Build a source and judge it; nothing is filed."""
         try:
-            candidate = await self.built(proposal.text, variant, archs, notice)
+            candidate = await self.built(text, variant, archs, notice)
         except _Refused as refused:
-            return await self._filed(proposal, parent_id, refused.source, refused.verdict, None)
-        instrumented, lacking = await self._instrumented(proposal, variant, candidate)
+            return Judgement(source=refused.source, verdict=refused.verdict)
+        instrumented, lacking = await self._instrumented(text, tier, variant, candidate)
         order = JudgeOrder(
             variant=variant,
             plan=candidate.plan,
@@ -86,7 +106,7 @@ class Submitter:
             secret=self._secret(),
             environment=self._settings.environment,
             others=plans_at(candidate.source, variant, judged_at(variant)),
-            tier=proposal.tier,
+            tier=tier,
             sanitized=instrumented,
             unsanitized=lacking,
         )
@@ -95,15 +115,8 @@ class Submitter:
             judged = await self._children.judge(order)
         verdict = _audited(judged.verdict, candidate)
         notice(Progress(done=STEPS, total=STEPS, text=str(verdict.status)))
-        if twin is not None:
-            await self._trees.file_verdict(twin.id, verdict)
-        return await self._filed(
-            proposal,
-            parent_id,
-            candidate.source,
-            verdict,
-            candidate.artifact.digest,
-            judged.seconds,
+        return Judgement(
+            source=candidate.source, verdict=verdict, candidate=candidate, seconds=judged.seconds
         )
 
     async def _parent(self, proposal: Proposal) -> str:
@@ -148,8 +161,8 @@ class Submitter:
         """The answer to a source that a node holds: that node, unless it is not valid any more."""
         if not is_valid(twin):
             variant = await self._captures.variant(proposal.variant_id)
-            source = _unread(proposal.text, variant)
-            return await self._filed(proposal, parent_id, source, verdict, None)
+            known = Judgement(source=_unread(proposal.text, variant), verdict=verdict)
+            return await self._filed(proposal, parent_id, known)
         if proposal.lease_id is not None:  # it has nothing left to do
             await self._leases.close(proposal.lease_id, twin.id, self._clock())
         return Submission(verdict=verdict, node=twin)
@@ -193,14 +206,14 @@ class Submitter:
         )
 
     async def _instrumented(
-        self, proposal: Proposal, variant: Variant, candidate: Candidate
+        self, text: str, tier: Tier, variant: Variant, candidate: Candidate
     ) -> tuple[Artifact | None, str]:
         """At promotion, a build of a cpu candidate that checks its own accesses, or why there is
         none."""
         backend, arch = variant.call.backend, candidate.artifact.arch
-        if proposal.tier != "promotion" or backend != "cpu":
+        if tier != "promotion" or backend != "cpu":
             return None, ""
-        order = self._order(proposal.text, backend, arch, candidate.plan)
+        order = self._order(text, backend, arch, candidate.plan)
         try:
             reply = await self._children.build(replace(order, sanitized=True))
         except NoCompiler:
@@ -246,25 +259,18 @@ class Submitter:
         usable = Path(artifact.path).is_file() and artifact.arch == arch
         return artifact if usable else None
 
-    async def _filed(
-        self,
-        proposal: Proposal,
-        parent_id: str,
-        source: Source,
-        verdict: Verdict,
-        artifact_digest: str | None,
-        seconds: float | None = None,
-    ) -> Submission:
+    async def _filed(self, proposal: Proposal, parent_id: str, judged: Judgement) -> Submission:
+        verdict, candidate = judged.verdict, judged.candidate
         filing = Filing(
             variant_id=proposal.variant_id,
             parent_id=parent_id,
             lease_id=proposal.lease_id,
-            source=source,
+            source=judged.source,
             author=proposal.author,
             note=proposal.note,
             verdict=verdict,
-            artifact_digest=artifact_digest,
-            device_seconds=seconds,
+            artifact_digest=candidate.artifact.digest if candidate else None,
+            device_seconds=judged.seconds,
             at=self._clock(),
         )
         if verdict.status == Status.VALID:

@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,14 @@ def _cuda() -> bool:
     import torch
 
     return torch.cuda.is_available()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_library() -> Iterator[None]:
+    """The library of whoever runs the tests is neither read nor added to."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELFORGE_LIBRARY", "off")
+        yield
 
 
 @pytest.fixture
@@ -56,6 +64,12 @@ def command_in(folder: Path) -> Command:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def command_of() -> Callable[[Path], Command]:
+    """The real command, run from any folder."""
+    return command_in
 
 
 @pytest.fixture

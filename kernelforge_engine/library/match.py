@@ -13,12 +13,14 @@ SMALL = 1 << 20
 
 @dataclass(frozen=True)
 class Offer:
-    """A candidate of the library: a complete source and the idea behind it."""
+    """A candidate of the library: a complete source and the idea behind it. `origin` says where one
+    of the user's own library comes from; it is empty for the built-in ones."""
 
     name: str
     backend: Backend
     idea: str
     text: str
+    origin: str = ""
 
 
 @dataclass(frozen=True)

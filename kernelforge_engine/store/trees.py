@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernelforge_engine import codec
+from kernelforge_engine.errors import UnknownId
 from kernelforge_engine.exchanges import Attempt
 from kernelforge_engine.plans import Source
 from kernelforge_engine.records import Label, Node, Outcome, Status, Timing, Verdict
@@ -113,6 +114,16 @@ class Trees:
         )
         return tuple(_node(r) for r in rows)
 
+    async def every_node(self) -> tuple[Node, ...]:
+        """Every node of the project that has a source, parents before children."""
+        rows = await self._database.rows(f"{NODE} WHERE n.parent_id IS NOT NULL ORDER BY n.id")
+        return tuple(_node(r) for r in rows)
+
+    async def every_attempt(self) -> tuple[Attempt, ...]:
+        """Every proposal of the project that did not become a node, oldest first."""
+        rows = await self._database.rows("SELECT * FROM attempts ORDER BY id")
+        return tuple(_attempt(r) for r in rows)
+
     async def named(self, node_ids: Iterable[str]) -> dict[str, Node]:
         """These nodes by id; those that there are not are left out."""
         numbers = json.dumps([row("n", i) for i in node_ids])
@@ -167,6 +178,18 @@ class Trees:
         """The text of a candidate."""
         found = await self._database.row("SELECT text FROM sources WHERE digest = ?", (digest,))
         return None if found is None else str(found["text"])
+
+    async def text(self, digest: str) -> str:
+        """The text of a candidate that is known to be there.
+
+        Raises:
+            UnknownId: it is not.
+        """
+        text = await self.source(digest)
+        if text is None:
+            step = "get_node shows the sources there are"
+            raise UnknownId(kind="source", value=digest, step=step)
+        return text
 
     async def counts(self) -> tuple[int, int]:
         """How many nodes with a source, and how many attempts, the project has."""

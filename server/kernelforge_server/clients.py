@@ -18,9 +18,9 @@ START_SECONDS = 60  # the first start after an update compiles Python
 # Codex hands a server nothing of the environment but what is named.
 FORWARDED = (
     "CC", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "CXX", "HF_HOME", "KERNELFORGE_CACHE",
-    "KERNELFORGE_PRICES", "KERNELFORGE_PROJECT", "KERNELFORGE_QUOTA_BYTES",
+    "KERNELFORGE_LIBRARY", "KERNELFORGE_PRICES", "KERNELFORGE_PROJECT", "KERNELFORGE_QUOTA_BYTES",
     "KERNELFORGE_REQUIRE_SANDBOX", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH",
-    "XDG_CACHE_HOME",
+    "XDG_CACHE_HOME", "XDG_DATA_HOME",
 )  # fmt: skip
 Scope = Literal["project", "user"]
 

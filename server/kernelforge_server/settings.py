@@ -10,6 +10,7 @@ from kernelforge_engine.exchanges import Settings
 from kernelforge_tools.entries import absolute
 
 PROJECT = ".kernelforge"
+OFF = "off"
 INHERITED = frozenset({
     "PATH", "HOME", "LANG", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "CC", "CXX", "USER",
 })  # fmt: skip
@@ -34,8 +35,18 @@ def resolve(project: Path | None = None, environ: Mapping[str, str] = os.environ
         prices=_prices(environ),
         secrets=secrets(environ),
         home=environ.get("HOME", ""),
+        library=library(environ),
         require_sandbox=environ.get("KERNELFORGE_REQUIRE_SANDBOX", "0") not in ("", "0"),
     )
+
+
+def library(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The folder of the user's own library of accepted kernels, None where it is switched off."""
+    chosen = environ.get("KERNELFORGE_LIBRARY")
+    if chosen:
+        return None if chosen == OFF else absolute(chosen)
+    base = environ.get("XDG_DATA_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "share") / "kernelforge" / "library"
 
 
 def token(environ: Mapping[str, str] = os.environ) -> str:

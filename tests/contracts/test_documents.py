@@ -37,7 +37,9 @@ def _commands() -> set[str]:
 
 
 def test_the_readme_lists_exactly_the_commands_there_are():
-    rows = re.findall(r"^\| `kernelforge ((?:cast |captures |agent )?[a-z]+)", README, re.MULTILINE)
+    rows = re.findall(
+        r"^\| `kernelforge ((?:cast |captures |agent |library )?[a-z]+)", README, re.MULTILINE
+    )
     assert set(rows) == _commands()
 
 

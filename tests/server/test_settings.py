@@ -18,6 +18,14 @@ def test_the_cache_follows_the_usual_variables():
     assert settings.resolve(None, {"XDG_CACHE_HOME": "/x"}).cache == Path("/x/kernelforge")
 
 
+def test_the_library_follows_the_usual_variables_and_can_be_switched_off(tmp_path):
+    chosen = settings.resolve(None, {"KERNELFORGE_LIBRARY": str(tmp_path)})
+    assert chosen.library == tmp_path
+    assert settings.library({"XDG_DATA_HOME": "/d"}) == Path("/d/kernelforge/library")
+    assert settings.library({}) == Path.home() / ".local" / "share" / "kernelforge" / "library"
+    assert settings.library({"KERNELFORGE_LIBRARY": "off"}) is None
+
+
 def test_children_see_what_they_need_and_no_credential():
     seen = settings.child_environment({
         "PATH": "/usr/bin", "HOME": "/home/u", "CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "2",

@@ -12,7 +12,7 @@ from kernelforge_tools.answer import Answer, call
 from kernelforge_tools.cast_views import CastView
 from kernelforge_tools.lookups import cast_path
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
-from kernelforge_tools.wording import counted, outcome, rounded
+from kernelforge_tools.wording import counted, kept_text, outcome, rounded
 
 
 async def export_cast(  # noqa: PLR0913  what an agent may say about a cast
@@ -51,7 +51,7 @@ async def export_cast(  # noqa: PLR0913  what an agent may say about a cast
         return Answer(
             status="ok",
             summary=f"{cast.path} holds {counted(len(cast.entries), 'kernel')} ({cast.bytes} "
-            f"bytes). {_whole(cast.whole_model)}",
+            f"bytes). {_whole(cast.whole_model)}{kept_text(cast.kept)}",
             data=CastView.of(cast),
             next=[call("measure_model", path=cast.path)],
         )

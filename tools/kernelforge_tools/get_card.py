@@ -42,6 +42,8 @@ class StartingPoint(View):
     """A library source that fits the variant; `source` comes with its section."""
 
     name: str
+    origin: str | None = None
+    """Of the user's own library: where it was found faster. It is judged anew here."""
     source: str | None = None
 
 
@@ -221,4 +223,6 @@ def _summary(card: Card, chosen: Variant) -> str:
 
 
 def _point(offer: Offer, full: bool) -> StartingPoint:
-    return StartingPoint(name=offer.name, source=offer.text if full else None)
+    return StartingPoint(
+        name=offer.name, origin=offer.origin or None, source=offer.text if full else None
+    )

@@ -16,6 +16,7 @@ from kernelforge_tools.wording import brief, counted, rounded
 
 MAX_SOURCE_CHARS = 10_000
 MAX_REPAIRS = 20
+OWN = "Kernels that were accepted before are among its starting points."
 
 
 class StepRow(View):
@@ -83,20 +84,29 @@ async def mcts_select(
     selection = await engine.select(
         variant_id, holder=caller(ctx), policy=policy, max_repairs=max_repairs
     )
+    own = [] if selection.source else await _own(engine, variant_id)
+    submit = call(
+        "compile_and_validate",
+        variant_id=variant_id,
+        lease_id=selection.lease.id,
+        source="...",
+        note="the idea in one line",
+    )
     return Answer(
         status="ok",
-        summary=_summary(selection),
+        summary=_summary(selection) + (f" {OWN}" if own else ""),
         data=_view(selection),
-        next=[
-            call(
-                "compile_and_validate",
-                variant_id=variant_id,
-                lease_id=selection.lease.id,
-                source="...",
-                note="the idea in one line",
-            )
-        ],
+        next=[*own, submit],
     )
+
+
+async def _own(engine: Engine, variant_id: str) -> list[str]:
+    """How to see what the user's own library has for a variant, where it has anything."""
+    if not any(offer.origin for offer in await engine.offers(variant_id)):
+        return []
+    card_id = (await engine.variant(variant_id)).card_id
+    sections = ["starting_points"]
+    return [call("get_card", card_id=card_id, variant_id=variant_id, sections=sections)]
 
 
 def _view(selection: Selection) -> SelectionView:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from kernelforge_engine.calls import Json
+from kernelforge_engine.exchanges import Kept
 from kernelforge_engine.measurements import Comparison
 
 LOG_LINES = 12
@@ -185,3 +186,12 @@ def _value(value: Json) -> str:
     if isinstance(value, dict):
         return "; ".join(f"{k} {_value(v)}" for k, v in value.items() if v)
     return " ".join(str(v) for v in value) if isinstance(value, list) else str(value)
+
+
+def kept_text(kept: Kept | None) -> str:
+    """What an export added to the user's library, as further sentences; empty where it did not."""
+    if kept is None:
+        return ""
+    number = counted(len(kept.ids), "kernel")
+    said = f" {number} went into the library of accepted kernels." if kept.ids else ""
+    return f"{said} Not everything could be kept. {kept.refused}" if kept.refused else said

@@ -13,11 +13,13 @@ from kernelforge_server.cli.evaluate import evaluate
 from kernelforge_server.cli.explain import explain
 from kernelforge_server.cli.export import export
 from kernelforge_server.cli.install import install
+from kernelforge_server.cli.library import library
 from kernelforge_server.cli.mcp import mcp
 from kernelforge_server.cli.measure import measure
 from kernelforge_server.cli.optimize import optimize
 from kernelforge_server.cli.plain import PlainCommand, PlainGroup
 from kernelforge_server.cli.profile_node import profile
+from kernelforge_server.cli.replay import replay
 from kernelforge_server.cli.report import report
 from kernelforge_server.cli.serve import serve
 from kernelforge_server.cli.tree import tree
@@ -33,10 +35,11 @@ app = typer.Typer(
 )
 
 for command in (
-    demo, capture, cards, optimize, evaluate, explain, profile, tree, export, measure, report, mcp,
-    serve, install, doctor,
+    demo, capture, cards, optimize, evaluate, explain, profile, tree, replay, export, measure,
+    report, mcp, serve, install, doctor,
 ):  # fmt: skip
     app.command(cls=PlainCommand)(command)
 app.add_typer(agent, name="agent")
 app.add_typer(captures, name="captures")
 app.add_typer(cast, name="cast")
+app.add_typer(library, name="library")

@@ -15,6 +15,7 @@ from kernelforge_server.cli.options import JsonOption, ProjectOption
 from kernelforge_server.cli.session import Session
 from kernelforge_server.cli.tables import cast_table, load_text
 from kernelforge_tools.lookups import cast_path
+from kernelforge_tools.wording import kept_text
 
 
 def export(  # noqa: PLR0913  an option is an argument
@@ -54,6 +55,14 @@ def export(  # noqa: PLR0913  an option is an argument
             help="Leave out values of the model's tensors, and its code.",
         ),
     ] = False,
+    library: Annotated[
+        bool,
+        typer.Option(
+            "--library/--no-library",
+            metavar="",
+            help="Also keep them in your library, which offers them to other projects.",
+        ),
+    ] = True,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -72,6 +81,7 @@ def export(  # noqa: PLR0913  an option is an argument
                 node_ids=tuple(node or ()),
                 overwrite=overwrite,
                 samples=not no_samples,
+                keep=library,
                 check=check,
                 notice=notice,
             )
@@ -82,6 +92,8 @@ def export(  # noqa: PLR0913  an option is an argument
         return
     session.show(cast_table(cast))
     show_whole_model(session, cast)
+    if said := kept_text(cast.kept):
+        session.show(said.lstrip())
     session.show(f"{cast.path} ({cast.bytes} bytes). To use it:\n\n{load_text(cast)}")
 
 

@@ -212,9 +212,10 @@ class Engine:
         holder: str,
         policy: str = DEFAULT,
         max_repairs: int = REPAIRS,
+        call_key: str | None = None,
     ) -> Selection:
         """Choose the node to revise and lease it."""
-        wish = Wish(holder=holder, policy=policy, max_repairs=max_repairs)
+        wish = Wish(holder=holder, policy=policy, max_repairs=max_repairs, call_key=call_key)
         return await self.selector.select(variant_id, wish)
 
     async def submit(self, proposal: Proposal, notice: Notice) -> Submission:

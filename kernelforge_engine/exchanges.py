@@ -117,7 +117,7 @@ class Removed:
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
     """A candidate for a variant: under a lease, or without one under a parent or the root. `tier`
-    is how thoroughly it is judged.
+    is how thoroughly it is judged, `call_key` the client's own key for the call that brought it.
 
     Raises:
         BadOption: a text is too long, or holds what no file can.
@@ -130,6 +130,7 @@ class Proposal:
     author: str = "unknown"
     note: str = ""
     tier: Tier = "full"
+    call_key: str | None = None
 
     def __post_init__(self) -> None:
         limits.text("source", self.text, MAX_SOURCE_BYTES, "one file of kernels, without data")

@@ -19,7 +19,7 @@ from kernelforge_engine.errors import (
 )
 from kernelforge_engine.exchanges import Job, JobState, Notice, Progress
 from kernelforge_engine.pool.alive import alive
-from kernelforge_engine.store.jobs import Jobs, OnRecord
+from kernelforge_engine.store.jobs import Asked, Jobs, OnRecord
 
 Work = Callable[[Notice], Awaitable[dict[str, Json]]]
 
@@ -72,6 +72,7 @@ class JobRunner:
         self._jobs, self._tasks, self._clock, self._redact = jobs, tasks, clock, redact
         self._running: dict[str, _Running] = {}
         self._registering = anyio.Lock()
+        self.ending = False
 
     async def resume(self) -> None:
         """Mark jobs whose process is gone: they can be taken up."""
@@ -83,32 +84,47 @@ class JobRunner:
             if found.job.id not in self._running and not _owned(found):
                 await self._file(replace(found.job, state=JobState.INTERRUPTED))
 
-    async def start(self, kind: str, arguments: dict[str, Json], work: Work) -> Job:
+    async def start(
+        self, kind: str, arguments: dict[str, Json], work: Work, call_key: str | None = None
+    ) -> Job:
         """Start work, or attach to the job that the same call started before: while it runs, in
         whichever process, and for an hour after it ended if its end was told to nobody. One that
-        was interrupted is taken up, which begins its work anew.
+        was interrupted is taken up, which begins its work anew. A call that was made before with
+        the same `call_key` is told of its own job, however long ago and to whomever that was told.
 
         Raises:
             QueueFull
         """
         key = codec.sha256(codec.dumps({"kind": kind, "arguments": arguments}))
+        asked = Asked(kind=kind, key=key, arguments=arguments, call_key=call_key)
         async with self._registering:
+            if call_key is not None and (known := await self._of_call(asked)):
+                return known
             for entry in self._running.values():
                 if entry.job.key == key and entry.wanted:
+                    if call_key is not None:
+                        await self._jobs.attach(asked, entry.job.id)
                     return entry.job
             await self._mark_lost()
-            if self.running >= MOST_RUNNING:
-                known = await self._jobs.newest(key)
-                if known is None or not self._wanted(known):
-                    raise QueueFull(most=MOST_RUNNING)
-            with anyio.CancelScope(shield=True):
-                job, ours = await self._jobs.begin(
-                    (kind, key, arguments), os.getpid(), self._clock(), self._wanted
-                )
-                if ours:
-                    entry = self._running[job.id] = _Running(job=job)
-                    self._tasks.start_soon(self._run, entry, work)
-            return job
+            return await self._begun(asked, work)
+
+    async def _of_call(self, asked: Asked) -> Job | None:
+        """The job of a call that was made before, unless it was stopped before its end."""
+        await self._mark_lost()
+        known = await self._jobs.of_call(asked)
+        return known if known and known.state in (JobState.RUNNING, *ENDED) else None
+
+    async def _begun(self, asked: Asked, work: Work) -> Job:
+        if self.running >= MOST_RUNNING:
+            known = await self._jobs.newest(asked.key)
+            if known is None or not self._wanted(known):
+                raise QueueFull(most=MOST_RUNNING)
+        with anyio.CancelScope(shield=True):
+            job, ours = await self._jobs.begin(asked, os.getpid(), self._clock(), self._wanted)
+            if ours:
+                entry = self._running[job.id] = _Running(job=job)
+                self._tasks.start_soon(self._run, entry, work)
+        return job
 
     def _wanted(self, known: OnRecord) -> bool:
         """`_Running.wanted` of a job that is not in memory."""
@@ -188,6 +204,7 @@ class JobRunner:
 
     async def stop(self) -> None:
         """End every job of this process, which reads interrupted then: it can be taken up."""
+        self.ending = True
         running = [entry for entry in self._running.values() if not entry.ended.is_set()]
         for entry in running:
             entry.ended_by = JobState.INTERRUPTED

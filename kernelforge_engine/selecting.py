@@ -1,7 +1,7 @@
 """Which node to revise next: chosen from what is on disk, leased, and told with what was tried."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelforge_engine.errors import NotATarget
 from kernelforge_engine.exchanges import Attempt, Settings
@@ -20,7 +20,8 @@ TOLD = 6  # steps of a line, and children, that a selection tells of
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """How a parent is to be chosen, and how often a failed proposal may be mended under its lease.
+    """How a parent is to be chosen, and how often a failed proposal may be mended under its lease;
+    `call_key` is the client's own key for its call.
 
     Raises:
         BadOption: there is no such policy.
@@ -29,6 +30,7 @@ class Wish:
     holder: str
     policy: str = DEFAULT
     max_repairs: int = REPAIRS
+    call_key: str | None = None
 
     def __post_init__(self) -> None:
         policy(self.policy)
@@ -81,6 +83,7 @@ class Selector:
             at=now,
             expires_at=now + self._settings.lease_seconds,
             max_repairs=wish.max_repairs,
+            call_key=wish.call_key,
         )
         lease, tree = await self._leases.take(wanted, variant.eager_us, policy(wish.policy))
         return await self._told(lease, tree)
@@ -117,7 +120,8 @@ class Selector:
         )
 
     async def replay(self, variant_id: str) -> Replay:
-        """Make every choice of a variant's search again, from its journal alone."""
-        variant = await self._captures.variant(variant_id)
-        events = await self._leases.journal(variant_id)
-        return replay(events, variant.eager_us, self._clock())
+        """Make every choice of a variant's search again, and its tree, from its journal alone."""
+        variant, now = await self._captures.variant(variant_id), self._clock()
+        await self._trees.root(variant_id, now)
+        events, filed = await self._leases.recorded(variant_id, variant.eager_us, now)
+        return replace(replay(events, variant.eager_us, now), filed=filed.seen())

@@ -78,6 +78,8 @@ class Submitter:
             UnknownId, StaleLease, BadOption: the parent or the lease cannot be used.
         """
         variant = await self._captures.variant(proposal.variant_id)
+        if failed := await self._failed_before(proposal):
+            return failed
         twin = await self._trees.twin(variant.id, codec.sha256(proposal.text))
         if again := await self._again(proposal, variant, twin):
             return again
@@ -154,6 +156,20 @@ class Submitter:
         if not await self._leases.is_closed_with(proposal.lease_id, twin.id):
             return None
         return Submission(verdict=twin.verdict, node=twin)
+
+    async def _failed_before(self, proposal: Proposal) -> Submission | None:
+        """The answer to a call that was made before and failed: it may not have been heard."""
+        if proposal.call_key is None:
+            return None
+        known = await self._trees.attempt_of(
+            proposal.call_key, proposal.variant_id, codec.sha256(proposal.text)
+        )
+        if known is None:
+            return None
+        attempt, left = known
+        return Submission(
+            verdict=attempt.verdict, node=None, attempt_id=attempt.id, repairs_left=left
+        )
 
     async def _known(
         self, proposal: Proposal, parent_id: str, twin: Node, verdict: Verdict
@@ -272,6 +288,7 @@ class Submitter:
             artifact_digest=candidate.artifact.digest if candidate else None,
             device_seconds=judged.seconds,
             at=self._clock(),
+            call_key=proposal.call_key,
         )
         if verdict.status == Status.VALID:
             return Submission(verdict=verdict, node=await self._trees.file_node(filing))

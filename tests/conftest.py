@@ -166,6 +166,10 @@ class Processes:
             found += [pid for pid in parents if words in living[pid][1]]
         return sorted(found)
 
+    def parent(self, pid: int) -> int:
+        """What started a process."""
+        return self._living()[pid][0]
+
     def _living(self) -> dict[int, tuple[int, str]]:
         living = {}
         for folder in Path("/proc").glob("[0-9]*"):

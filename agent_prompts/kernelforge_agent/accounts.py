@@ -1,31 +1,25 @@
 """What a run spends: reported to the server, which knows prices and devices, and kept in bounds."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from kernelforge_agent.budget import Meter, Price
+from kernelforge_agent.budget import Meter
 from kernelforge_agent.conversation import Json, ToolCall, ToolOutcome, Turn
 from kernelforge_agent.errors import NotPossible
+from kernelforge_agent.findings import Findings
 from kernelforge_agent.forge import USAGE, Forge
-from kernelforge_agent.journal import Journal
-
-NAMES = ("node_id", "attempt_id")
-MADE_ON = ("compile_and_validate", "benchmark", "profile_node")
+from kernelforge_agent.job import Job
+from kernelforge_agent.journal import Journal, of
 
 
 class Accounts:
-    """The accounts of all authors of a run."""
+    """The accounts of all authors of a run; `findings` holds what each of them has found."""
 
-    def __init__(
-        self,
-        meter: Meter,
-        forge: Forge,
-        model: str,
-        price: Price | None,
-        clock: Callable[[], float],
-    ) -> None:
-        self.meter = meter
-        self._forge, self._model, self._price, self._clock = forge, model, price, clock
+    def __init__(self, job: Job, forge: Forge, model: str, clock: Callable[[], float]) -> None:
+        self.meter = Meter(budget=job.budget)
+        self.findings: list[Findings] = []
+        self._forge, self._model, self._clock = forge, model, clock
+        self._price, self._arm = job.price, job.arm
         self._device_s_before = 0.0
 
     def begin(self, device_s_before: float) -> None:
@@ -41,15 +35,13 @@ class Accounts:
 
     def recall(self, journal: Journal) -> None:
         """Count what an earlier process spent."""
-        for record in journal.of("message"):
+        for record in of(journal.own, "message"):
             self.meter.took(record["tokens"])
-        for record in journal.of("cost"):
+        for record in of(journal.own, "cost"):
             self.meter.cost(record["dollars"])
 
-    async def report(
-        self, journal: Journal, turn: Turn, number: int, outcomes: Sequence[ToolOutcome]
-    ) -> None:
-        """Report a turn, once.
+    async def report(self, journal: Journal, turn: Turn, number: int, about: str | None) -> None:
+        """Report a turn, once, as spent on a node, an attempt or a card; None for the project.
 
         Raises:
             ServerFailed
@@ -63,10 +55,11 @@ class Accounts:
         # Written down before it is sent: one that was sent and not heard of is sent again as it
         # was, and its key makes the server count it once.
         said: Json = {
-            "key": f"{journal.path.parent.name}.{journal.path.stem}.{number}",
+            "key": f"{journal.name}.{number}",
             "model": self._model,
             "tokens": turn.tokens,
-            "about": _about(outcomes),
+            "about": about,
+            "arm": self._arm,
             "dollars": own,
             "wall_s": journal.of("message")[number - 1]["seconds"],
         }
@@ -99,7 +92,23 @@ class Accounts:
             raise NotPossible(why=f"nobody knows what {self._model} costs", step=step)
         if meter.budget.gpu_s is not None:
             meter.gpu_s = await self._device_s() - self._device_s_before
-        return meter.reached()
+        return self._counted().reached()
+
+    def nearly(self) -> str | None:
+        """The limit of which most is used, in words."""
+        return self._counted().nearly()
+
+    def _counted(self) -> Meter:
+        self.meter.candidates = sum(found.candidates for found in self.findings)
+        return self.meter
+
+    def enough(self) -> str | None:
+        """That a kernel is as fast as was wanted, in words."""
+        wanted = self.meter.budget.enough
+        if wanted is None:
+            return None
+        reached = (found.reaching(wanted) for found in self.findings)
+        return next((words for words in reached if words), None)
 
     def left_s(self) -> float:
         """What is left of the run's time."""
@@ -136,15 +145,3 @@ def device_seconds(status: ToolOutcome) -> float:
     """How long devices have worked for a project, as get_status tells of it."""
     used = status.data.get("usage") or {}
     return float(sum((used.get("device_s") or {}).values()))
-
-
-def _about(outcomes: Sequence[ToolOutcome]) -> str | None:
-    """What a turn was spent on: the last node, attempt or card that its calls came to."""
-    for outcome in reversed(outcomes):
-        if outcome.tool in MADE_ON:
-            named = [outcome.data[name] for name in NAMES if outcome.data.get(name)]
-            if named:
-                return str(named[0])
-        if outcome.tool == "get_card" and outcome.data:
-            return str(outcome.data["card"]["id"])
-    return None

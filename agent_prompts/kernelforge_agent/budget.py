@@ -9,12 +9,14 @@ NEARLY = 0.8
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """The most that a run may take; None is no limit."""
+    """The most that a run may take, and the speed-up that is enough; None is no limit."""
 
     dollars: float | None = None
     turns: int | None = None
     wall_s: float | None = None
     gpu_s: float | None = None
+    candidates: int | None = None
+    enough: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,7 @@ class Meter:
 
     budget: Budget
     turns: int = 0
+    candidates: int = 0
     dollars: float = 0.0
     dearest: float = 0.0
     """The turn that cost most."""
@@ -84,6 +87,7 @@ class Meter:
         limits = [
             ("dollars", dollars, self.budget.dollars),
             ("turns", self.turns, self.budget.turns),
+            ("candidates", self.candidates, self.budget.candidates),
             ("seconds", self.wall_s, self.budget.wall_s),
             ("device seconds", self.gpu_s or 0.0, self.budget.gpu_s),
         ]

@@ -23,6 +23,15 @@ class NotPossible(AgentError):
     exit_code = 2
 
 
+class UnknownSession(NotPossible):
+    """There is no session {session!r}: this project has {known}. Next: name one of those, or see
+    `kernelforge agent list`."""
+
+
+class NoSessions(NotPossible):
+    """In this project no agent was run. Next: begin with `kernelforge agent run MODEL`."""
+
+
 class KeyMissing(NotPossible):
     """There is no key for {model}. Next: set {variable} to one."""
 

@@ -16,6 +16,10 @@ class Findings:
     faster: dict[str, Json] = field(default_factory=dict)
     casts: list[str] = field(default_factory=list)
 
+    def inherited(self) -> "Findings":
+        """What another run goes on with: what is faster, and no count."""
+        return Findings(faster=dict(self.faster))
+
     def learn(self, outcome: ToolOutcome) -> None:
         """Take in what came of a call."""
         match outcome.tool:
@@ -26,6 +30,14 @@ class Findings:
                 self._timed(outcome.data)
             case "export_cast" if path := outcome.data.get("path"):
                 self.casts.append(path)
+
+    def reaching(self, speedup: float) -> str | None:
+        """That a node is so much faster than eager by the whole of its interval, in words."""
+        for node, found in self.faster.items():
+            if found["low"] >= speedup:
+                interval = f"{found['low']} to {found['high']}"
+                return f"{node} of {found['variant_id']} is {found['speedup']}x eager ({interval})"
+        return None
 
     def _timed(self, data: Json) -> None:
         node = data.get("node_id")

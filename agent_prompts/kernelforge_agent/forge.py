@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 from mcp import MCPError, StdioServerParameters
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolResult, Implementation, TextContent
+from mcp.types import CallToolResult, Implementation, RequestParamsMeta, TextContent
 
 from kernelforge_agent.conversation import Json, ToolCall, ToolOutcome, ToolSpec
 from kernelforge_agent.errors import ServerFailed
@@ -17,6 +17,7 @@ from kernelforge_agent.errors import ServerFailed
 WAIT = "wait_job"
 STATUS = "get_status"
 USAGE = "record_usage"
+CALL_KEY = "io.github.kernelforge/key"  # in _meta: a call that is made again comes to the same
 WAIT_S = 60
 SILENCE_S = 600.0
 CONNECT_S = 30.0
@@ -42,8 +43,9 @@ class Forge:
         """Whether the server has a tool of that name."""
         return any(spec.name == tool for spec in self.tools)
 
-    async def call(self, call: ToolCall, heard: Progress) -> ToolOutcome:
-        """What comes of a call; work that goes on as a job is waited for.
+    async def call(self, call: ToolCall, heard: Progress, key: str | None = None) -> ToolOutcome:
+        """What comes of a call; work that goes on as a job is waited for. One that was made before
+        with its `key`, by whichever process, comes to what it came to then.
 
         Raises:
             ServerFailed
@@ -51,9 +53,11 @@ class Forge:
         if call.arguments is None:
             error = f"The arguments of {call.tool} are no JSON object. Next: write them again."
             return ToolOutcome(id=call.id, tool=call.tool, error=error)
-        result = await self._result(call.tool, call.arguments, heard)
+        meta: dict[str, Any] = {} if key is None else {CALL_KEY: key}
+        result = await self._result(call.tool, call.arguments, heard, meta)
         while job := _running(result):
-            result = await self._result(WAIT, {"job_id": job, "wait_s": WAIT_S}, heard)
+            waiting = {"job_id": job, "wait_s": WAIT_S}
+            result = await self._result(WAIT, waiting, heard, meta)
         if result.is_error or result.structured_content is None:
             return ToolOutcome(id=call.id, tool=call.tool, error=_text(result))
         return ToolOutcome(id=call.id, tool=call.tool, answer=result.structured_content)
@@ -66,7 +70,9 @@ class Forge:
         """
         return await self.call(ToolCall(id=STATUS, tool=STATUS, arguments={}), lambda _: None)
 
-    async def _result(self, tool: str, arguments: Json, heard: Progress) -> CallToolResult:
+    async def _result(
+        self, tool: str, arguments: Json, heard: Progress, meta: dict[str, Any]
+    ) -> CallToolResult:
         async def told(
             progress: float,  # noqa: ARG001  the names are the SDK's
             total: float | None,  # noqa: ARG001
@@ -75,7 +81,12 @@ class Forge:
             heard(message or tool)
 
         try:
-            return await self._client.call_tool(tool, arguments, progress_callback=told)
+            return await self._client.call_tool(
+                tool,
+                arguments,
+                progress_callback=told,
+                meta=cast(RequestParamsMeta, meta),
+            )
         except LOST as error:
             step = "see what it said last, then `kernelforge agent resume`"
             raise ServerFailed(why=_why(error), step=step) from error

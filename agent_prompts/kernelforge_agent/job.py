@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp import StdioServerParameters
+from pydantic import TypeAdapter
 
 from kernelforge_agent.budget import Budget, Price
 from kernelforge_agent.conversation import Model
@@ -42,6 +43,7 @@ class Job:
     Attributes:
         model: who writes; see ACCEPTED.
         authors: how many work at once.
+        arm: what its spending is labelled with, where it is part of an experiment.
         server: the URL of a tool server, empty for a child of our own.
     """
 
@@ -53,6 +55,7 @@ class Job:
     price: Price | None = None
     authors: int = 1
     server: str = ""
+    arm: str | None = None
 
     def first_words(self, number: int) -> str:
         """What author `number` is told."""
@@ -67,6 +70,9 @@ class Job:
             cast=task.cast,
             place=prompt("author", number=number, authors=self.authors) if others else "",
         )
+
+
+JOBS = TypeAdapter(Job)
 
 
 @dataclass(frozen=True, kw_only=True)

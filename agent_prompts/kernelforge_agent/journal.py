@@ -28,7 +28,8 @@ class Journal:
         self.path = path
         self._clock, self._listener, self._secrets = clock, listener, secrets
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.records = _read(path)
+        self.records = read(path)
+        _cut_off_torn(path)
         self._file = path.open("ab")
 
     def write(self, kind: str, **fields: Any) -> None:
@@ -50,9 +51,19 @@ class Journal:
         """Write no more."""
         self._file.close()
 
+    @property
+    def name(self) -> str:
+        """The session and the author; what a run tells a server to tell its calls apart."""
+        return f"{self.path.parent.name}.{self.path.stem}"
+
+    @property
+    def own(self) -> list[Json]:
+        """The records of this session, without those that it took over from another."""
+        return own(self.records)
+
     def of(self, kind: str) -> list[Json]:
         """The records of a kind."""
-        return [record for record in self.records if record["type"] == kind]
+        return of(self.records, kind)
 
     def talk(self) -> list[Turn | Reply]:
         """The conversation so far, up to the last turn that came in whole; a model that declined
@@ -67,6 +78,17 @@ class Journal:
         return said
 
 
+def of(records: Sequence[Json], kind: str) -> list[Json]:
+    """The records of a kind."""
+    return [record for record in records if record["type"] == kind]
+
+
+def own(records: Sequence[Json]) -> list[Json]:
+    """The records after the last fork: those before it belong to another session."""
+    forks = [number for number, record in enumerate(records) if record["type"] == "fork"]
+    return list(records[forks[-1] + 1 :]) if forks else list(records)
+
+
 def scrubbed(document: Json, secrets: Sequence[str]) -> tuple[str, Json]:
     """A document without secrets, as a line and as it is read back."""
     line = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
@@ -77,16 +99,17 @@ def scrubbed(document: Json, secrets: Sequence[str]) -> tuple[str, Json]:
 
 def outcomes(records: Sequence[Json], turn: int) -> tuple[ToolOutcome, ...]:
     """What came of the calls of a turn, as far as is known."""
-    return tuple(
-        ToolOutcome(
-            id=record["id"],
-            tool=record["tool"],
-            answer=record["answer"],
-            error=record["error"],
-            brief=record["brief"],
-        )
-        for record in records
-        if record["type"] == "tool_result" and record["turn"] == turn
+    return tuple(tool_outcome(r) for r in of(records, "tool_result") if r["turn"] == turn)
+
+
+def tool_outcome(record: Json) -> ToolOutcome:
+    """What came of a call, from its record."""
+    return ToolOutcome(
+        id=record["id"],
+        tool=record["tool"],
+        answer=record["answer"],
+        error=record["error"],
+        brief=record["brief"],
     )
 
 
@@ -101,10 +124,16 @@ def _turn(record: Json) -> Turn:
     )
 
 
-def _read(path: Path) -> list[Json]:
+def read(path: Path) -> list[Json]:
+    """The records of a transcript, none where there is none; a torn last line is left out."""
     if not path.exists():
         return []
-    whole, newline, _torn = path.read_bytes().rpartition(b"\n")
-    with path.open("r+b") as file:
-        file.truncate(len(whole) + len(newline))
+    whole, _newline, _torn = path.read_bytes().rpartition(b"\n")
     return [json.loads(line) for line in whole.splitlines()]
+
+
+def _cut_off_torn(path: Path) -> None:
+    if path.exists():
+        whole, newline, _torn = path.read_bytes().rpartition(b"\n")
+        with path.open("r+b") as file:
+            file.truncate(len(whole) + len(newline))

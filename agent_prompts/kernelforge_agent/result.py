@@ -60,10 +60,16 @@ async def summed_up(
         "dollars": "unknown" if meter.unpriced else round(meter.dollars, 6),
         "wall_s": round(wall_s, 3),
         "device_s": None if signalled or errors else await accounts.device_s(),
-        "report": "\n\n".join(end.text for end in ends),
+        "report": "\n\n".join(_reports(ends)),
         "errors": [str(error) for error in errors],
     }
     return Result(exit_code=code, document=document)
+
+
+def _reports(ends: list[End]) -> list[str]:
+    """What authors ended with; what several ended for is said once."""
+    shared = {end.text: None for end in ends if end.how != "finished"}
+    return [*(end.text for end in ends if end.how == "finished"), *shared]
 
 
 def _outcome(
@@ -73,6 +79,8 @@ def _outcome(
         return "interrupted", SIGNALLED + signalled
     if errors:
         return "failed", errors[0].exit_code
+    if any(end.how == "enough" for end in ends):
+        return "enough", DONE
     if any(end.how == "budget" for end in ends):
         return "budget", BUDGET_REACHED
     return "finished", DONE if faster else NOTHING_FASTER

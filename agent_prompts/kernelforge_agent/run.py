@@ -10,22 +10,19 @@ from importlib.metadata import version
 from pathlib import Path
 
 import anyio
-from pydantic import TypeAdapter
 
 from kernelforge_agent.accounts import Accounts, device_seconds
 from kernelforge_agent.briefing import hardware
-from kernelforge_agent.budget import Budget, Meter
 from kernelforge_agent.conversation import Json, Model
 from kernelforge_agent.errors import AgentError, NotPossible
 from kernelforge_agent.forge import Forge, connected
-from kernelforge_agent.job import Around, Job, writer
+from kernelforge_agent.job import JOBS, Around, Job, writer
 from kernelforge_agent.journal import Journal, scrubbed
 from kernelforge_agent.loop import Author, offered
 from kernelforge_agent.prompts import prompt
 from kernelforge_agent.result import AtWork, Result, summed_up
 
 CHARACTERS_PER_TOKEN = 4
-JOBS = TypeAdapter(Job)
 
 
 async def run(job: Job, around: Around) -> Result:
@@ -38,23 +35,6 @@ async def run(job: Job, around: Around) -> Result:
     async with aclosing(writer(job, around.key)) as model, _server(job, around, model) as forge:
         with _alone(around.folder):
             return await _worked(job, around, model, forge)
-
-
-def recorded(folder: Path, budget: Budget | None = None) -> Job:
-    """The job of an earlier run, with another budget where one is given.
-
-    Raises:
-        NotPossible: there is none.
-    """
-    first = folder / "1.jsonl"
-    line, whole, _ = first.read_bytes().partition(b"\n") if first.exists() else (b"", b"", b"")
-    if not whole:
-        raise NotPossible(why=f"{folder} holds no transcript", step="name a session that was run")
-    record = TypeAdapter(Json).validate_json(line)
-    job = JOBS.validate_python(record["job"])
-    given = {k: v for k, v in asdict(budget).items() if v is not None} if budget else {}
-    merged = Budget(**{**asdict(job.budget), **given})
-    return JOBS.validate_python({**JOBS.dump_python(job), "budget": asdict(merged)})
 
 
 async def planned(job: Job, around: Around) -> Json:
@@ -125,10 +105,10 @@ async def _worked(job: Job, around: Around, model: Model, forge: Forge) -> Resul
             stack.enter_context(closing(Journal(path, clock, around.listener, secrets)))
             for path in paths
         ]
-        spent_before = max((r["wall_s"] for j in journals for r in j.records), default=0.0)
-        accounts = Accounts(Meter(budget=job.budget), forge, model.name, job.price, clock)
+        spent_before = max((r["wall_s"] for j in journals for r in j.own), default=0.0)
+        accounts = Accounts(job, forge, model.name, clock)
         await _opened(job, journals, model, forge)
-        accounts.begin(journals[0].of("init")[0]["device_s_before"])
+        accounts.begin(_device_s_before(journals[0]) or 0.0)
         for journal in journals:
             accounts.recall(journal)
         authors = [AtWork(journal=journal) for journal in journals]
@@ -140,24 +120,32 @@ async def _worked(job: Job, around: Around, model: Model, forge: Forge) -> Resul
 
 
 async def _opened(job: Job, journals: list[Journal], model: Model, forge: Forge) -> None:
-    """Write the first lines of journals that are new."""
+    """Write the first lines of journals that are new, as far as they are missing."""
     status = await forge.status()
     for number, journal in enumerate(journals, 1):
         if journal.of("init"):
-            journal.write("resume", turns=len(journal.of("message")))
-            continue
-        journal.write(
-            "init",
-            session=journal.path.parent.name,
-            version=version("kernelforge-mcp"),
-            model=model.name,
-            job=JOBS.dump_python(job, mode="json"),
-            tools=[tool.name for tool in offered(forge)],
-            hardware=hardware(status),
-            device_s_before=device_seconds(status),
-            system=prompt("system", instructions=forge.instructions),
-        )
-        journal.write("reply", to=0, text=job.first_words(number), nearly=None)
+            begun = _device_s_before(journal) is not None
+            device = {} if begun else {"device_s_before": device_seconds(status)}
+            journal.write("resume", turns=len(journal.of("message")), **device)
+        else:
+            journal.write(
+                "init",
+                session=journal.path.parent.name,
+                version=version("kernelforge-mcp"),
+                model=model.name,
+                job=JOBS.dump_python(job, mode="json"),
+                tools=[tool.name for tool in offered(forge)],
+                hardware=hardware(status),
+                device_s_before=device_seconds(status),
+                system=prompt("system", instructions=forge.instructions),
+            )
+        if not journal.of("reply"):
+            journal.write("reply", to=0, text=job.first_words(number), nearly=None)
+
+
+def _device_s_before(journal: Journal) -> float | None:
+    """The seconds that devices had worked when a session began, None where it is yet to begin."""
+    return next((r["device_s_before"] for r in journal.own if "device_s_before" in r), None)
 
 
 async def _together(
@@ -166,11 +154,13 @@ async def _together(
     """Let all authors work to their end; the signal that ended them before it, if one did."""
     signalled: int | None = None
 
-    async def work(author: AtWork) -> None:
-        at_work = Author(model, forge, author.journal, accounts)
-        author.findings = at_work.findings
+    # All know what was found before one of them goes on: they keep to one budget.
+    at_work = [Author(model, forge, author.journal, accounts) for author in authors]
+
+    async def work(author: AtWork, one: Author) -> None:
+        author.findings = one.findings
         try:
-            author.end = await at_work.run()
+            author.end = await one.run()
         except AgentError as error:
             author.error = error
             author.journal.write("error", text=str(error))
@@ -186,7 +176,7 @@ async def _together(
 
         watching.start_soon(watch)
         async with anyio.create_task_group() as group:
-            for author in authors:
-                group.start_soon(work, author)
+            for author, one in zip(authors, at_work, strict=True):
+                group.start_soon(work, author, one)
         watching.cancel_scope.cancel()
     return signalled

@@ -52,10 +52,16 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """A search done again from its journal."""
+    """A search done again from its journal.
+
+    Attributes:
+        tree: the tree that the journal gives.
+        filed: the tree that is on record, where the two are to be compared.
+    """
 
     choices: tuple[Choice, ...]
     tree: tuple[TreeNode, ...]
+    filed: tuple[TreeNode, ...] = ()
 
     @property
     def differing(self) -> tuple[Choice, ...]:

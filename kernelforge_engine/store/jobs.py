@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kernelforge_engine import codec
 from kernelforge_engine.calls import Json
 from kernelforge_engine.exchanges import Job, JobState
+from kernelforge_engine.store import calls
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
 
@@ -22,6 +23,21 @@ class OnRecord:
     answered: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A call that asks for work.
+
+    Attributes:
+        key: the hash of its kind and its arguments.
+        call_key: its client's own key for it, None where it gave none.
+    """
+
+    kind: str
+    key: str
+    arguments: dict[str, Json]
+    call_key: str | None = None
+
+
 Wanted = Callable[[OnRecord], bool]
 
 
@@ -31,18 +47,15 @@ class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(
-        self, call: tuple[str, str, dict[str, Json]], runner: int, at: float, wanted: Wanted
-    ) -> tuple[Job, bool]:
-        """The job for a call, given as its kind, its key and its arguments, and whether the process
-        `runner` is to run it: the one that this call started last where it is `wanted`; else that
-        one again where it was interrupted; else a new one. Of two that ask at one moment, by
-        whichever process, one finds the job of the other.
+    async def begin(self, asked: Asked, runner: int, at: float, wanted: Wanted) -> tuple[Job, bool]:
+        """The job for a call, and whether the process `runner` is to run it: the one that this call
+        started last where it is `wanted`; else that one again where it was interrupted; else a new
+        one. Of two that ask at one moment, by whichever process, one finds the job of the other.
         """
-        kind, key, arguments = call
         async with self._database.transaction():
-            known = await self.newest(key)
+            known = await self.newest(asked.key)
             if known is not None and wanted(known):
+                await calls.note(self._database, asked.call_key, "job", row("j", known.job.id))
                 return known.job, False
             if known is not None and known.job.state == JobState.INTERRUPTED:
                 number = row("j", known.job.id)
@@ -55,9 +68,30 @@ class Jobs:
                 number = await self._database.insert(
                     """INSERT INTO jobs (kind, key, arguments, owner, state, started_at, answered)
                        VALUES (?, ?, ?, ?, ?, ?, FALSE)""",
-                    (kind, key, codec.dumps(arguments), runner, JobState.RUNNING, at),
+                    (
+                        asked.kind,
+                        asked.key,
+                        codec.dumps(asked.arguments),
+                        runner,
+                        JobState.RUNNING,
+                        at,
+                    ),
                 )
+            await calls.note(self._database, asked.call_key, "job", number)
         return await self.get(tag("j", number)), True
+
+    async def of_call(self, asked: Asked) -> Job | None:
+        """The job that this very call, by its client's key, came to before."""
+        number = await calls.came_to(self._database, asked.call_key, "job")
+        found = await self._database.row(
+            "SELECT * FROM jobs WHERE id = ? AND key = ?", (number, asked.key)
+        )
+        return None if found is None else _record(found).job
+
+    async def attach(self, asked: Asked, job_id: str) -> None:
+        """Record that a call came to a job that was there."""
+        async with self._database.transaction():
+            await calls.note(self._database, asked.call_key, "job", row("j", job_id))
 
     async def get(self, job_id: str) -> Job:
         """One job.

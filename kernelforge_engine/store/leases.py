@@ -7,7 +7,7 @@ from kernelforge_engine.errors import StaleLease
 from kernelforge_engine.records import Lease
 from kernelforge_engine.search.journal import Event, Kind
 from kernelforge_engine.search.tree import Tree, TreeNode
-from kernelforge_engine.store import journal
+from kernelforge_engine.store import calls, journal
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
 from kernelforge_engine.store.outlines import Outlines
@@ -15,7 +15,7 @@ from kernelforge_engine.store.outlines import Outlines
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A lease that somebody wants, and when."""
+    """A lease that somebody wants, and when; `call_key` is the client's own key for the call."""
 
     variant_id: str
     holder: str
@@ -23,6 +23,7 @@ class Request:
     at: float
     expires_at: float
     max_repairs: int
+    call_key: str | None = None
 
 
 class Leases:
@@ -37,10 +38,23 @@ class Leases:
     ) -> tuple[Lease, Tree]:
         """Choose a parent and lease it; the lease, and the tree that was chosen from. Nobody
         chooses between the two, in whichever process, so that every choice sees the leases before
-        it."""
+        it. A call that was made before is given the lease of then, while that is open."""
         async with self._database.transaction():
             tree = await self.tree(wanted.variant_id, eager_us, wanted.at)
-            return await self._given(wanted, choose(tree).id, eager_us), tree
+            given = await self._of_call(wanted)
+            return given or await self._given(wanted, choose(tree).id, eager_us), tree
+
+    async def _of_call(self, wanted: Request) -> Lease | None:
+        number = await calls.came_to(self._database, wanted.call_key, "lease")
+        found = await self._database.row(
+            """SELECT * FROM leases
+               WHERE id = ? AND variant_id = ? AND closed_at IS NULL AND expires_at > ?""",
+            (number, row("v", wanted.variant_id), wanted.at),
+        )
+        if found is None:
+            return None
+        left = await repairs_left(self._database, found["id"])
+        return replace(_lease(found), repairs_left=left)
 
     async def _given(self, wanted: Request, parent_id: str, eager_us: float) -> Lease:
         variant = row("v", wanted.variant_id)
@@ -66,12 +80,20 @@ class Leases:
             expires_at=wanted.expires_at,
         )
         await journal.write(self._database, variant, given)
+        await calls.note(self._database, wanted.call_key, "lease", number)
         (found,) = await self._database.rows("SELECT * FROM leases WHERE id = ?", (number,))
         return _lease(found)
 
     async def journal(self, variant_id: str) -> tuple[Event, ...]:
         """What happened to a tree, oldest first."""
         return await journal.read(self._database, row("v", variant_id))
+
+    async def recorded(
+        self, variant_id: str, eager_us: float, at: float
+    ) -> tuple[tuple[Event, ...], Tree]:
+        """What happened to a tree and what it is, of one moment."""
+        async with self._database.transaction():
+            return await self.journal(variant_id), await self.tree(variant_id, eager_us, at)
 
     async def open_lease(self, lease_id: str, at: float) -> Lease:
         """A lease that may still be submitted under.

@@ -11,7 +11,7 @@ from kernelforge_engine.exchanges import Attempt
 from kernelforge_engine.plans import Source
 from kernelforge_engine.records import Label, Node, Outcome, Status, Timing, Verdict
 from kernelforge_engine.search.journal import Event, Kind
-from kernelforge_engine.store import journal, leases
+from kernelforge_engine.store import calls, journal, leases
 from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag, unknown
 from kernelforge_engine.store.usage import worked
@@ -62,6 +62,7 @@ class Filing:
     artifact_digest: str | None
     at: float
     device_seconds: float | None = None
+    call_key: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,11 +267,28 @@ class Trees:
                     filing.at,
                 ),
             )
+            await calls.note(self._database, filing.call_key, "attempt", number)
             await worked(self._database, "judge", filing.device_seconds, attempt=number)
             left = None if lease is None else await leases.repairs_left(self._database, lease)
             if filing.lease_id is not None and left == 0:
                 await leases.end(self._database, filing.lease_id, filing.at)
         return tag("a", number), left
+
+    async def attempt_of(
+        self, call_key: str, variant_id: str, digest: str
+    ) -> tuple[Attempt, int | None] | None:
+        """What `file_attempt` said of a source when the same call, by its client's key, was made
+        before."""
+        number = await calls.came_to(self._database, call_key, "attempt")
+        found = await self._database.row(
+            "SELECT * FROM attempts WHERE id = ? AND variant_id = ? AND source_digest = ?",
+            (number, row("v", variant_id), digest),
+        )
+        if found is None:
+            return None
+        lease = found["lease_id"]
+        left = None if lease is None else await leases.repairs_left(self._database, lease)
+        return _attempt(found), left
 
     async def _keep_source(self, source: Source) -> None:
         await self._database.execute(

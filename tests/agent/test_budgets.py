@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from kernelforge_agent.budget import Budget, Price
-from kernelforge_agent.run import recorded, run
+from kernelforge_agent.run import run
+from kernelforge_agent.sessions import Sessions
 
 STATUS = ("get_status", "{}")
 PRICE = Price(per_million={"input": 1_000, "cache_read": 0, "output": 0})
@@ -91,7 +92,7 @@ async def test_a_run_that_reached_its_budget_goes_on_with_a_larger_one(stage):
     looks = [wire.answer("", [STATUS]) for _ in range(2)]
     first = await stage.run(*looks, budget=Budget(turns=2, wall_s=600))
     assert first.exit_code == 4
-    job = recorded(stage.folder, Budget(turns=3))
+    job = Sessions(stage.folder.parent).job(stage.folder.name, Budget(turns=3))
     assert job.budget == Budget(turns=3, wall_s=600)
     stage.endpoint.answers.append(wire.answer("Done."))
     second = await run(job, stage.around)

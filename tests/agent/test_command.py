@@ -65,7 +65,7 @@ def test_a_server_that_is_not_there_is_said_to_be_missing(agent, sentence):
 
 
 def test_there_is_nothing_to_resume_where_nothing_was_run(agent, sentence):
-    assert "holds no transcript" in sentence(agent("resume"), 2)
+    assert "no agent was run" in sentence(agent("resume"), 2)
 
 
 def test_a_dry_run_shows_what_would_be_said_and_begins_nothing(agent, tmp_path):

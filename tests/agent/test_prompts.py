@@ -15,7 +15,8 @@ from kernelforge_agent.prompts import FOLDER, TOPICS, guidance, prompt
 # The most tokens that a text may take before its fields are filled.
 LIMITS = {
     "system": 260, "task": 40, "author": 120, "rules": 80, "generator": 130, "reviser": 130,
-    "repairer": 120, "profiler": 130, "finish": 60, "cut": 60, "guidance/memory_bound": 280,
+    "repairer": 120, "profiler": 130, "finish": 60, "cut": 60, "fork": 50,
+    "guidance/memory_bound": 280,
     "guidance/launch_bound": 240, "guidance/reduction": 320, "guidance/layout": 280,
     "guidance/tensor_core": 330,
 }  # fmt: skip

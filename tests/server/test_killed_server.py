@@ -85,3 +85,31 @@ async def goes_on(agent, variant, node, used, lease):
     valid = await agent.call("compile_and_validate", lease_id=lease, **under)
     assert valid["status"] == "valid"
     assert (await agent.call("mcts_select", variant_id=variant))["data"]["lease_id"]
+
+
+async def test_a_call_that_waits_for_another_servers_job_goes_on_with_it_when_that_server_dies(
+    reaching, agent_of, gated, processes
+):
+    reach = reaching("stdio", "auto")
+    asked = {"model": str(gated.file), "wait_s": 240}
+    with anyio.fail_after(200):
+        async with reach.client(reach.parameters) as one, reach.client(reach.parameters) as two:
+            job = await agent_of(one).call("capture_model", model=str(gated.file), wait_s=0)
+            worker = (await processes.appears("worker.capture"),)
+            watching, found = anyio.Event(), []
+
+            async def told(*_):
+                watching.set()
+
+            async def wait():
+                call = two.call_tool("capture_model", asked, progress_callback=told)
+                found.append((await call).structured_content)
+
+            async with anyio.create_task_group() as group:
+                group.start_soon(wait)
+                await watching.wait()
+                await processes.kill(processes.parent(worker[0]))
+                await processes.appears("worker.capture", but=worker[0])
+                gated.open()
+    assert found[0]["data"]["capture_id"] == "c1"
+    assert job["job_id"] == "j1"

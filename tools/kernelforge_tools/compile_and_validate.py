@@ -10,7 +10,7 @@ from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Notice, Proposal, Submission
 from kernelforge_engine.records import Tier, Verdict
 from kernelforge_tools.answer import Answer, View, call
-from kernelforge_tools.caller import caller
+from kernelforge_tools.caller import call_key, caller
 from kernelforge_tools.lookups import known_node
 from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, slow
 from kernelforge_tools.wording import USED, meanings, shortened
@@ -64,6 +64,7 @@ async def compile_and_validate(  # noqa: PLR0913  what an agent may say about a 
         author=caller(ctx),
         note=note,
         tier=tier,
+        call_key=call_key(ctx),
     )
 
     async def work(engine: Engine, notice: Notice) -> Answer[VerdictView]:

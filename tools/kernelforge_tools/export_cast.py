@@ -35,11 +35,12 @@ async def export_cast(  # noqa: PLR0913  what an agent may say about a cast
     with overwrite=true. samples=false leaves out values of the model's tensors, and its code, by
     which another machine judges the kernels again.
     """
-    target = cast_path(path, overwrite=overwrite, replacing="overwrite=true")
-
+    target = cast_path(path, overwrite=True, replacing="overwrite=true")
     check = Check(keep_all=keep_all) if measure else None
 
     async def work(engine: Engine, notice: Notice) -> Answer[CastView]:
+        # Not before: the file may be there because this very call wrote it, and was not heard.
+        cast_path(path, overwrite=overwrite, replacing="overwrite=true")
         cast = await engine.export(
             target,
             node_ids=node_ids,

@@ -10,7 +10,7 @@ from kernelforge_engine.search.lineage import Step
 from kernelforge_engine.search.policy import DEFAULT, PolicyName
 from kernelforge_engine.selecting import REPAIRS, TOLD, Selection
 from kernelforge_tools.answer import Answer, View, call
-from kernelforge_tools.caller import caller
+from kernelforge_tools.caller import call_key, caller
 from kernelforge_tools.views import AttemptRow, NodeRow
 from kernelforge_tools.wording import brief, counted, rounded
 
@@ -82,7 +82,11 @@ async def mcts_select(
     """
     engine = ctx.request_context.lifespan_context
     selection = await engine.select(
-        variant_id, holder=caller(ctx), policy=policy, max_repairs=max_repairs
+        variant_id,
+        holder=caller(ctx),
+        policy=policy,
+        max_repairs=max_repairs,
+        call_key=call_key(ctx),
     )
     own = [] if selection.source else await _own(engine, variant_id)
     submit = call(

@@ -5,10 +5,9 @@ from typing import Any
 from mcp.server.mcpserver import Context
 
 from kernelforge_engine.engine import Engine
-from kernelforge_engine.exchanges import JobState
 from kernelforge_tools.answer import Answer
 from kernelforge_tools.slow_tools import taken_up
-from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, told
+from kernelforge_tools.waiting import DEFAULT_WAIT_S, Wait, orphaned, told, watched
 
 
 async def wait_job(
@@ -19,7 +18,8 @@ async def wait_job(
     Status `running` means that it still goes on: call this again. Jobs survive a cancelled or
     timed-out call, and are taken up after their server ended.
     """
-    job = await ctx.request_context.lifespan_context.jobs.get(job_id)
-    if job.state == JobState.INTERRUPTED and job.arguments is not None:
+    engine = ctx.request_context.lifespan_context
+    job = await watched(ctx, await engine.jobs.get(job_id), wait_s)
+    if orphaned(engine, job) and job.arguments is not None:
         return await taken_up(ctx, job, wait_s)
-    return await told(ctx, job, wait_s)
+    return await told(ctx, job)

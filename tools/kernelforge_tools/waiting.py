@@ -13,6 +13,7 @@ from starlette.requests import Request
 from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import Job, JobState, Notice, Progress
 from kernelforge_tools.answer import Answer, call, plain
+from kernelforge_tools.caller import call_key
 
 T = TypeVar("T")
 
@@ -48,16 +49,24 @@ async def slow(
     async def run(notice: Notice) -> dict[str, Any]:
         return plain(await work(engine, notice))
 
-    return await told(ctx, await engine.jobs.start(kind, arguments, run), wait_s)
+    key = call_key(ctx)
+    job = await watched(ctx, await engine.jobs.start(kind, arguments, run, key), wait_s)
+    if orphaned(engine, job):
+        job = await watched(ctx, await engine.jobs.start(kind, arguments, run, key), wait_s)
+    return await told(ctx, job)
 
 
-async def told(ctx: Context[Engine], job: Job, wait_s: int) -> Answer[Any]:
-    """What a tool answers for a job that has ended, or about where it stands after `wait_s`.
+def orphaned(engine: Engine, job: Job) -> bool:
+    """Whether another server ran a job, and ended while this one waited for it."""
+    return job.state == JobState.INTERRUPTED and not engine.jobs.ending
+
+
+async def told(ctx: Context[Engine], job: Job) -> Answer[Any]:
+    """What a tool answers for a job as it is.
 
     Raises:
         ToolError: the job ended without a result.
     """
-    job = await watched(ctx, job, wait_s)
     if job.state != JobState.RUNNING and not await _is_lost(ctx):
         await ctx.request_context.lifespan_context.jobs.answered(job)
     return settled(job)

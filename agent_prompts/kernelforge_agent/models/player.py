@@ -1,12 +1,13 @@
 """Turns that are played instead of written: by a script, or by a rule."""
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kernelforge_agent.conversation import (
     Heard,
     Json,
     Reply,
+    Stop,
     Talk,
     ToolCall,
     ToolOutcome,
@@ -17,10 +18,12 @@ from kernelforge_agent.conversation import (
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """What is said and called in one turn: names of tools with their arguments."""
+    """What is said and called in one turn: names of tools with their arguments; and the tokens that
+    it is said to have taken."""
 
     say: str = ""
     calls: tuple[tuple[str, Json], ...] = ()
+    tokens: Mapping[str, int] = field(default_factory=dict)
 
 
 # Yields moves, is sent what came of their calls, and returns its last words.
@@ -56,4 +59,5 @@ class Player:
             ToolCall(id=f"t{len(replies)}.{number}", tool=tool, arguments=arguments)
             for number, (tool, arguments) in enumerate(move.calls)
         )
-        return Turn(text=move.say, calls=calls, stop="calls" if calls else "done")
+        stop: Stop = "calls" if calls else "done"
+        return Turn(text=move.say, calls=calls, stop=stop, tokens=dict(move.tokens))

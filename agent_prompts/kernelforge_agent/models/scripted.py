@@ -25,7 +25,7 @@ class ScriptedCall(BaseModel):
 
 class ScriptedTurn(BaseModel):
     """A turn; with `until` it is played again, `at_most` so often, until its last call has that
-    status. The last turn has no calls."""
+    status. The last turn has no calls. `tokens` is what it is said to have taken, by kind."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,6 +33,7 @@ class ScriptedTurn(BaseModel):
     calls: list[ScriptedCall] = Field(default_factory=list)
     until: str | None = None
     at_most: int = Field(default=1, ge=1)
+    tokens: dict[str, int] = Field(default_factory=dict)
 
 
 def script(path: Path) -> Callable[[], Play]:
@@ -62,7 +63,7 @@ def _played(turns: list[ScriptedTurn]) -> Play:
             continue
         for _ in range(turn.at_most):
             calls = tuple((c.tool, _resolved(c.arguments, named)) for c in turn.calls)
-            outcomes = yield Move(say=turn.say, calls=calls)
+            outcomes = yield Move(say=turn.say, calls=calls, tokens=turn.tokens)
             named |= _answers(turn, outcomes)
             if outcomes[-1].status == turn.until:
                 break

@@ -13,8 +13,9 @@ import typer
 from kernelforge_engine.errors import KernelForgeError
 from kernelforge_server import settings
 from kernelforge_server.cli import agent_options as given
+from kernelforge_server.cli import agent_sessions
 from kernelforge_server.cli.agent_options import Output
-from kernelforge_server.cli.agent_screen import listener, show_failure, show_plan, show_result
+from kernelforge_server.cli.agent_screen import listener, show_plan, show_result
 from kernelforge_server.cli.options import DeviceOption, ModelArgument, ProjectOption
 from kernelforge_server.cli.plain import PlainCommand, PlainGroup
 from kernelforge_tools.entries import absolute, model_name
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from kernelforge_agent.budget import Budget
     from kernelforge_agent.job import Around, Job
 
-FOLDER = "agent"
 DEFAULT_MODEL = "claude-opus-5"
 DEFAULT_GOAL = "make the whole model faster than eager"
 DEFAULT_TURNS = 80
@@ -33,8 +33,9 @@ agent = typer.Typer(
     cls=PlainGroup,
     no_args_is_help=True,
     help="Have a language model write kernels for a PyTorch model.",
-    epilog="Exit codes: 0 something is faster, 2 not possible as written, 3 nothing was faster, "
-    "4 the budget was used, 5 the model failed, 6 the server failed, 130 and 143 stopped.",
+    epilog="Exit codes: 0 something is faster, or fast enough, 2 not possible as written, "
+    "3 nothing was faster, 4 a budget was used, 5 the model failed, 6 the server failed, "
+    "130 and 143 stopped.",
 )
 
 
@@ -53,6 +54,9 @@ def run(  # noqa: PLR0913  one parameter for each option
     max_turns: given.TurnsOption = DEFAULT_TURNS,
     max_time: given.TimeOption = None,
     max_gpu_time: given.GpuTimeOption = None,
+    max_candidates: given.CandidatesOption = None,
+    stop_at_speedup: given.EnoughOption = None,
+    arm: given.ArmOption = None,
     price: given.PriceOption = None,
     server: given.ServerOption = "",
     output_format: given.OutputOption = Output.TEXT,
@@ -80,14 +84,17 @@ def run(  # noqa: PLR0913  one parameter for each option
             model=_writer(writer),
             base_url=base_url or (endpoint if writer.startswith("openai:") else None),
             effort=effort,
-            budget=_budget(max_cost_usd, max_turns, max_time, max_gpu_time),
+            budget=_budget(
+                max_cost_usd, max_turns, max_time, max_gpu_time, max_candidates, stop_at_speedup
+            ),
             price=Price(per_million=dollars) if dollars else None,
             authors=agents,
             server=server,
+            arm=arm,
         )
         around = _around(project, _new_session(), output_format)
     except KernelForgeError as error:
-        _fail(output_format, error)
+        agent_sessions.fail(output_format, error)
     if dry_run:
         show_plan(output_format, _performed(output_format, lambda: planned(job, around)))
         return
@@ -96,26 +103,63 @@ def run(  # noqa: PLR0913  one parameter for each option
 
 @agent.command(cls=PlainCommand)
 def resume(  # noqa: PLR0913  one parameter for each option
-    session: Annotated[
-        str, typer.Argument(metavar="SESSION", help="A session. Default: the newest.")
-    ] = "",
+    session: given.SessionArgument = "",
     max_cost_usd: given.DollarsOption = None,
     max_turns: given.TurnsOption = None,
     max_time: given.TimeOption = None,
     max_gpu_time: given.GpuTimeOption = None,
+    max_candidates: given.CandidatesOption = None,
+    stop_at_speedup: given.EnoughOption = None,
     output_format: given.OutputOption = Output.TEXT,
     project: ProjectOption = None,
 ) -> None:
     """Go on with a run that was stopped, where it stood; a budget given here replaces its own."""
     from kernelforge_agent.errors import AgentError
-    from kernelforge_agent.run import recorded
 
     try:
-        budget = _budget(max_cost_usd, max_turns, max_time, max_gpu_time)
-        around = _around(project, session or _newest(project), output_format)
-        job = recorded(around.folder, budget)
+        budget = _budget(
+            max_cost_usd, max_turns, max_time, max_gpu_time, max_candidates, stop_at_speedup
+        )
+        sessions = agent_sessions.sessions(project)
+        around = _around(project, sessions.folder(session).name, output_format)
+        job = sessions.job(session, budget)
     except (KernelForgeError, AgentError) as error:
-        _fail(output_format, error)
+        agent_sessions.fail(output_format, error)
+    _worked(job, around, output_format)
+
+
+@agent.command(cls=PlainCommand)
+def fork(  # noqa: PLR0913  one parameter for each option
+    session: given.SessionArgument = "",
+    goal: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What is wanted now, in words.", show_default=False),
+    ] = None,
+    arm: given.ArmOption = None,
+    max_cost_usd: given.DollarsOption = None,
+    max_turns: given.TurnsOption = None,
+    max_time: given.TimeOption = None,
+    max_gpu_time: given.GpuTimeOption = None,
+    max_candidates: given.CandidatesOption = None,
+    stop_at_speedup: given.EnoughOption = None,
+    output_format: given.OutputOption = Output.TEXT,
+    project: ProjectOption = None,
+) -> None:
+    """Go on from what a run has said and found, as a run of its own with a budget of its own; the
+    other stays as it is."""
+    from kernelforge_agent.errors import AgentError
+    from kernelforge_agent.fork import changed, forked
+
+    try:
+        budget = _budget(
+            max_cost_usd, max_turns, max_time, max_gpu_time, max_candidates, stop_at_speedup
+        )
+        sessions = agent_sessions.sessions(project)
+        job = changed(sessions.job(session, budget), goal, arm)
+        around = _around(project, _new_session(), output_format)
+        forked(sessions, session, job, around.folder)
+    except (KernelForgeError, AgentError) as error:
+        agent_sessions.fail(output_format, error)
     _worked(job, around, output_format)
 
 
@@ -125,7 +169,12 @@ def _writer(name: str) -> str:
 
 
 def _budget(
-    dollars: float | None, turns: int | None, time: str | None, gpu_time: str | None
+    dollars: float | None,
+    turns: int | None,
+    time: str | None,
+    gpu_time: str | None,
+    candidates: int | None,
+    enough: float | None,
 ) -> "Budget":
     from kernelforge_agent.budget import Budget
 
@@ -134,21 +183,13 @@ def _budget(
         turns=turns,
         wall_s=given.seconds("max-time", time),
         gpu_s=given.seconds("max-gpu-time", gpu_time),
+        candidates=candidates,
+        enough=enough,
     )
-
-
-def _sessions(project: Path | None) -> Path:
-    return settings.resolve(project).project / FOLDER
 
 
 def _new_session() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-
-
-def _newest(project: Path | None) -> str:
-    """The session that was begun last; their names sort by time."""
-    folder = _sessions(project)
-    return max((first.parent.name for first in folder.glob("*/1.jsonl")), default="none")
 
 
 def _around(project: Path | None, session: str, output: Output) -> "Around":
@@ -158,7 +199,7 @@ def _around(project: Path | None, session: str, output: Output) -> "Around":
 
     resolved = settings.resolve(project)
     return Around(
-        folder=_sessions(project) / session,
+        folder=resolved.project / agent_sessions.FOLDER / session,
         child=StdioServerParameters(
             command=sys.executable,
             args=["-m", "kernelforge_server", "mcp", "--project", str(resolved.project)],
@@ -184,9 +225,9 @@ def _performed(output: Output, work: Callable[[], Coroutine[Any, Any, Any]]) -> 
     try:
         return anyio.run(work)
     except AgentError as error:
-        _fail(output, error)
+        agent_sessions.fail(output, error)
 
 
-def _fail(output: Output, error: Any) -> NoReturn:
-    show_failure(output, str(error), error.exit_code)
-    raise typer.Exit(error.exit_code)
+agent.command("list", cls=PlainCommand)(agent_sessions.listed)
+agent.command("show", cls=PlainCommand)(agent_sessions.shown)
+agent.command("transcript", cls=PlainCommand)(agent_sessions.transcript)

@@ -66,6 +66,29 @@ TurnsOption = Annotated[
 TimeOption = Annotated[
     str | None, typer.Option("--max-time", metavar="2h|30m|90s", help="Time.", show_default=False)
 ]
+CandidatesOption = Annotated[
+    int | None,
+    typer.Option("--max-candidates", min=1, help="Candidates judged.", show_default=False),
+]
+EnoughOption = Annotated[
+    float | None,
+    typer.Option(
+        "--stop-at-speedup",
+        metavar="X",
+        min=0,
+        help="Enough: a kernel so much faster than eager, by the whole of its interval.",
+        show_default=False,
+    ),
+]
+ArmOption = Annotated[
+    str | None,
+    typer.Option(
+        "--arm", metavar="NAME", help="The arm of an experiment, for usage.", show_default=False
+    ),
+]
+SessionArgument = Annotated[
+    str, typer.Argument(metavar="SESSION", help="A session. Default: the newest.")
+]
 GpuTimeOption = Annotated[
     str | None,
     typer.Option(

@@ -18,7 +18,7 @@ from kernelforge_tools.views import AttemptRow, NodeRow
 from kernelforge_tools.wording import counted, first_error
 
 ReplayOption = Annotated[
-    bool, typer.Option("--replay", help="Make every choice of the search again from its record.")
+    bool, typer.Option("--replay", help="Make the search again from its record.")
 ]
 
 
@@ -52,15 +52,25 @@ def tree(
 
 
 def _replayed(session: Session, variant: str) -> None:
-    """Say whether each recorded choice comes out again; exit with 1 where one does not."""
+    """Say whether each recorded choice, and the tree, come out again; exit with 1 where one does
+    not."""
 
     async def work(engine: Engine) -> Replay:
         return await engine.selector.replay(variant)
 
     again = session.run(work)
     rows = [codec.dump(choice) for choice in again.differing]
+    filed, replayed = codec.dumps(again.filed), codec.dumps(again.tree)
     if session.as_json:
-        session.emit({"variant_id": variant, "choices": len(again.choices), "differing": rows})
+        session.emit(
+            {
+                "variant_id": variant,
+                "choices": len(again.choices),
+                "differing": rows,
+                "filed": [codec.dump(node) for node in again.filed],
+                "replayed": [codec.dump(node) for node in again.tree],
+            }
+        )
     else:
         for choice in again.differing:
             session.show(
@@ -69,7 +79,10 @@ def _replayed(session: Session, variant: str) -> None:
             )
         same = len(again.choices) - len(rows)
         session.show(f"{same} of {counted(len(again.choices), 'choice')} came out the same.")
-    if rows:
+        nodes = counted(len(again.tree), "node")
+        same_tree = "is" if filed == replayed else "is not"
+        session.show(f"The tree of {nodes} that the journal gives {same_tree} the one on record.")
+    if rows or filed != replayed:
         raise typer.Exit(1)
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from kernelforge_engine.cast.manifest import read
 
+pytestmark = pytest.mark.calm
+
 MODEL = """import torch
 
 

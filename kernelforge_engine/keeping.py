@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from anyio import to_thread
@@ -28,7 +29,7 @@ from kernelforge_engine.library.folder import SHOWN, LibraryFolder
 from kernelforge_engine.library.likeness import serves
 from kernelforge_engine.machine import Machine
 from kernelforge_engine.members import all_sizes, at_size
-from kernelforge_engine.records import Outcome, Variant
+from kernelforge_engine.records import Capture, Outcome, Variant
 from kernelforge_engine.store.stores import Stores
 
 MOST_OFFERED = 4
@@ -52,12 +53,15 @@ class Keeper:
         self._captures, self._trees, self._clock = stores.captures, stores.trees, clock
 
     async def offers(self, variant_id: str) -> tuple[Offer, ...]:
-        """Sources that match a variant: the best of the user's own, then the built-in library's."""
+        """Sources that match a variant: the best of the user's own that are not in its tree yet,
+        then the built-in library's."""
         variant = await self._captures.variant(variant_id)
         if not variant.target:
             return ()
         built_in = catalog.offers(variant.call)
         known = {sha256(offer.text) for offer in built_in}
+        known |= {node.source_digest or "" for node in await self._trees.nodes(variant_id)}
+        known |= {attempt.source_digest for attempt in await self._trees.attempts(variant_id)}
         own = [k for k in await self._matching(variant) if sha256(k.text) not in known]
         return (*map(_offer, own[:MOST_OFFERED]), *built_in)
 
@@ -66,9 +70,9 @@ class Keeper:
 
         Raises:
             NoLibrary, LibraryFull, LibraryUnusable, UnknownId
-            NoDevice: it was judged on a device that this machine does not have.
-            BadOption: it was not found to be valid and faster than eager, or the built-in library
-                has the same kernel for the same call.
+            NoDevice: this machine has no device of its kind.
+            BadOption: it was not found to be valid and faster than eager, its model was captured on
+                another device, or the built-in library has the same kernel for the same call.
         """
         if self._folder is None:
             raise NoLibrary
@@ -102,12 +106,22 @@ class Keeper:
         node = await self._trees.node(node_id)
         verdict, timing = worth_shipping(node)
         variant = await self._captures.variant(node.variant_id)
+        machine = await self._here(variant.call.backend)
+        capture = await self._captured(variant)
+        if capture.device_name != machine.device_name:
+            raise BadOption(
+                field="node",
+                value=node_id,
+                why=f"its model was captured on {capture.device_name}, not on this "
+                f"{machine.device_name}",
+                accepted="one of a model that was captured here, or a cast that was made there",
+            )
         return Accepted(
             text=await self._trees.text(node.source_digest or ""),
             call=bare(variant.call),
             verdict=verdict,
             timing=timing,
-            machine=await self._here(variant.call.backend),
+            machine=replace(machine, torch=capture.torch_version),
             project=self._project,
             node_id=node.id,
             author=node.author,
@@ -129,6 +143,10 @@ class Keeper:
             kernelforge=__version__,
         )
 
+    async def _captured(self, variant: Variant) -> Capture:
+        card = await self._captures.card(variant.card_id)
+        return await self._captures.get(card.capture_id)
+
     async def _matching(self, variant: Variant) -> list[Accepted]:
         """Kernels of the user's that may serve a variant at all its sizes, best first: those that
         were judged on this very call, on this device, and with the most certain gain."""
@@ -141,7 +159,7 @@ class Keeper:
             return []
         for damaged in found.damaged:
             log.warning("%s is left out: %s", damaged.path, damaged.why)
-        capture = await self._captures.get((await self._captures.card(variant.card_id)).capture_id)
+        capture = await self._captured(variant)
         calls = [variant.call, *(at_size(variant, v).call for v in all_sizes(variant))]
         fitting = await to_thread.run_sync(lambda: [k for k in found.kernels if _serves(k, calls)])
         same = bare(variant.call)
@@ -153,7 +171,10 @@ class Keeper:
                 -k.timing.low,
             ),
         )
-        return list({sha256(k.text): k for k in reversed(ordered)}.values())[::-1]
+        best: dict[str, Accepted] = {}
+        for kernel in ordered:
+            best.setdefault(sha256(kernel.text), kernel)
+        return list(best.values())
 
 
 def of_cast(cast: CastFile) -> tuple[Accepted, ...]:

@@ -78,7 +78,7 @@ class Replayer:
 
     async def run(self, again: Again, notice: Notice) -> Replay:
         """Every node in turn, each on record before the next; one that cannot be run stops no
-        other, and is tried again by the next replay.
+        other, and says why.
 
         Raises:
             NotIsolated, StoreUnavailable, DeviceUnwell
@@ -93,16 +93,16 @@ class Replayer:
         rows = []
         for number, subject in enumerate(subjects):
             step = partial(_told, notice, subject, number, len(subjects))
-            row = begun.rows.get(subject.id) or await self._row(subject, machine, step)
-            if row.is_settled:
+            row = begun.rows.get(subject.id)
+            if row is None:
+                row = await self._row(subject, machine, step)
                 await self._replays.file(begun.id, row)
             rows.append(row)
         resumed = sum(row.id in begun.rows for row in rows)
         replay = Replay(
             id=begun.id, here=here, started_at=begun.started_at, rows=tuple(rows), resumed=resumed
         )
-        if replay.is_finished:
-            await self._replays.finish(begun.id, self._clock())
+        await self._replays.finish(begun.id, self._clock())
         return replay
 
     async def _subjects(self, *, attempts: bool) -> list[_Subject]:

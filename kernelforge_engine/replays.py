@@ -31,11 +31,6 @@ class Replayed:
     why: str = ""
 
     @property
-    def is_settled(self) -> bool:
-        """Whether it was judged here, and timed if it is valid."""
-        return self.verdict is not None and not self.why
-
-    @property
     def is_lost(self) -> bool:
         """Whether it was valid, and nothing says that it still is."""
         return self.before == Status.VALID and (
@@ -70,9 +65,9 @@ class Replay:
         return tuple(row.id for row in self.rows if row.is_lost)
 
     @property
-    def is_finished(self) -> bool:
-        """Whether every row says what it is here."""
-        return all(row.is_settled for row in self.rows)
+    def unsettled(self) -> tuple[str, ...]:
+        """What could not be judged, or not be timed."""
+        return tuple(row.id for row in self.rows if row.why)
 
 
 def _changed(then: Timing | None, now: Timing) -> str:

@@ -162,7 +162,10 @@ class Submitter:
         if proposal.call_key is None:
             return None
         known = await self._trees.attempt_of(
-            proposal.call_key, proposal.variant_id, codec.sha256(proposal.text)
+            proposal.call_key,
+            proposal.variant_id,
+            proposal.lease_id,
+            codec.sha256(proposal.text),
         )
         if known is None:
             return None

@@ -1,6 +1,7 @@
 """The sessions of a project: what earlier runs left, read without changing it."""
 
 import fcntl
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -50,7 +51,7 @@ class Sessions:
     @property
     def names(self) -> tuple[str, ...]:
         """Those that have begun, the newest first: names sort by time."""
-        begun = (path.parent.name for path in self._folder.glob("*/1.jsonl") if read(path))
+        begun = (path.parent.name for path in self._folder.glob("*/1.jsonl") if _has_begun(path))
         return tuple(sorted(begun, reverse=True))
 
     def folder(self, session: str = "") -> Path:
@@ -74,8 +75,7 @@ class Sessions:
         Raises:
             NoSessions, UnknownSession
         """
-        (first, *_) = read(self.folder(session) / "1.jsonl")
-        job = JOBS.validate_python(first["job"])
+        job = _job(self.folder(session))
         given = {k: v for k, v in asdict(budget).items() if v is not None} if budget else {}
         return replace(job, budget=replace(job.budget, **given))
 
@@ -85,8 +85,7 @@ class Sessions:
         Raises:
             NoSessions, UnknownSession
         """
-        paths = self.folder(session).glob("*.jsonl")
-        return {path.stem: read(path) for path in sorted(paths, key=lambda p: int(p.stem))}
+        return _transcripts(self.folder(session))
 
     def overview(self, session: str = "") -> Overview:
         """A session in short.
@@ -95,14 +94,14 @@ class Sessions:
             NoSessions, UnknownSession
         """
         folder = self.folder(session)
-        authors = list(self.transcripts(folder.name).values())
+        authors = list(_transcripts(folder).values())
         ours = [record for records in authors for record in own(records)]
         found, meter = _found(authors), _spent(ours)
         ends = [records[-1]["text"] for records in authors if records[-1]["type"] == "end"]
         return Overview(
             session=folder.name,
             state="running" if _runs(folder) else _state(authors),
-            job=self.job(folder.name),
+            job=_job(folder),
             forked_from=next((r["of"] for r in reversed(authors[0]) if r["type"] == "fork"), ""),
             turns=meter.turns,
             candidates=found.candidates,
@@ -115,6 +114,24 @@ class Sessions:
             report="\n\n".join(dict.fromkeys(ends)),
             transcripts=folder,
         )
+
+
+def _has_begun(transcript: Path) -> bool:
+    """Whether its first record was written to its end."""
+    with transcript.open("rb") as file:
+        return file.readline().endswith(b"\n")
+
+
+def _job(folder: Path) -> Job:
+    with (folder / "1.jsonl").open(encoding="utf-8") as file:
+        return JOBS.validate_python(json.loads(file.readline())["job"])
+
+
+def _transcripts(folder: Path) -> dict[str, list[Json]]:
+    """The records of every author who has begun."""
+    paths = sorted(folder.glob("*.jsonl"), key=lambda path: int(path.stem))
+    found = {path.stem: read(path) for path in paths}
+    return {author: records for author, records in found.items() if records}
 
 
 def _runs(folder: Path) -> bool:

@@ -9,7 +9,7 @@ import stat
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelforge_engine import codec
@@ -23,6 +23,7 @@ MOST_OF_AN_OPERATOR = 200
 MOST_IN_ALL = 256 << 20  # bytes
 OLD_SECONDS = 3600.0
 LEAST_PREFIX = 4
+YEAR_9999 = 253_402_300_799  # seconds; no calendar goes further
 SHOWN = 12  # characters of an id that are shown; a longer prefix is seldom needed
 
 
@@ -65,13 +66,14 @@ class LibraryFolder:
         return _read_all(self._files(self._path / name))
 
     def add(self, kernel: Accepted) -> Path:
-        """Keep a kernel, in place of an older record of the same; where it lies.
+        """Keep a kernel, in place of an older record of the same; where it lies. Its author and
+        idea are those of the first record of its source: who offers it later is not its author.
 
         Raises:
             LibraryFull: there is no room for it.
             LibraryUnusable: the folder cannot be written.
         """
-        data = codec.dumps(kernel).encode()
+        data = codec.dumps(self._as_authored(kernel)).encode()
         target = self._path / kin(kernel.call) / f"{kernel.id}{SUFFIX}"
         self._make_room(target, len(data))
         fresh = target.with_name(f"{uuid.uuid4().hex}{FRESH}")
@@ -87,6 +89,13 @@ class LibraryFolder:
             finally:
                 fresh.unlink(missing_ok=True)
         return target
+
+    def _as_authored(self, kernel: Accepted) -> Accepted:
+        known = [k for k in self.of(kin(kernel.call)).kernels if k.text == kernel.text]
+        if not known:
+            return kernel
+        first = min(known, key=lambda k: k.accepted_at)
+        return replace(kernel, author=first.author, note=first.note or kernel.note)
 
     def find(self, prefix: str) -> Accepted:
         """The one kernel whose id begins like this.
@@ -183,6 +192,10 @@ def _read(file: Path) -> Accepted | Damaged | None:
         codec.dumps(kernel)  # a number like NaN is none
         if kernel.version != VERSION:
             return Damaged(path=file, why=f"it has version {kernel.version}, not {VERSION}")
+        if not 0 <= kernel.accepted_at < YEAR_9999:
+            return Damaged(
+                path=file, why=f"it was accepted at {kernel.accepted_at}, which is no time"
+            )
         kernel.plan()
     except FileNotFoundError:
         return None

@@ -48,8 +48,16 @@ class Leases:
         number = await calls.came_to(self._database, wanted.call_key, "lease")
         found = await self._database.row(
             """SELECT * FROM leases
-               WHERE id = ? AND variant_id = ? AND closed_at IS NULL AND expires_at > ?""",
-            (number, row("v", wanted.variant_id), wanted.at),
+               WHERE id = ? AND variant_id = ? AND holder = ? AND policy = ? AND max_repairs = ?
+                 AND closed_at IS NULL AND expires_at > ?""",
+            (
+                number,
+                row("v", wanted.variant_id),
+                wanted.holder,
+                wanted.policy,
+                wanted.max_repairs,
+                wanted.at,
+            ),
         )
         if found is None:
             return None

@@ -275,14 +275,20 @@ class Trees:
         return tag("a", number), left
 
     async def attempt_of(
-        self, call_key: str, variant_id: str, digest: str
+        self, call_key: str, variant_id: str, lease_id: str | None, digest: str
     ) -> tuple[Attempt, int | None] | None:
         """What `file_attempt` said of a source when the same call, by its client's key, was made
         before."""
         number = await calls.came_to(self._database, call_key, "attempt")
         found = await self._database.row(
-            "SELECT * FROM attempts WHERE id = ? AND variant_id = ? AND source_digest = ?",
-            (number, row("v", variant_id), digest),
+            """SELECT * FROM attempts
+               WHERE id = ? AND variant_id = ? AND lease_id IS ? AND source_digest = ?""",
+            (
+                number,
+                row("v", variant_id),
+                None if lease_id is None else row("l", lease_id),
+                digest,
+            ),
         )
         if found is None:
             return None

@@ -117,7 +117,7 @@ async def test_an_end_that_was_told_to_nobody_answers_the_same_call_of_the_next_
 
 
 async def test_a_job_whose_end_does_not_fit_on_the_disk_still_answers(tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNELFORGE_QUOTA_BYTES", "200000")
+    monkeypatch.setenv("KERNELFORGE_QUOTA_BYTES", "400000")
     long = {"answer": "x" * 500_000}
 
     async def work(_notice):

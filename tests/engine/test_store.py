@@ -196,9 +196,9 @@ async def test_nothing_of_a_failed_transaction_is_kept(tmp_path):
 
 
 async def test_a_full_disk_is_named_and_loses_nothing(tmp_path):
-    async with Database.open(tmp_path, 200_000) as database:
+    async with Database.open(tmp_path, 400_000) as database:
         captures = Captures(database)
-        with pytest.raises(StoreUnavailable, match="full: its quota is 200000 bytes"):
+        with pytest.raises(StoreUnavailable, match="full: its quota is 400000 bytes"):
             await fill(captures)
         filed = await captures.all()
     async with Database.open(tmp_path, None) as database:

@@ -51,7 +51,7 @@ def test_a_node_that_does_not_hold_any_more_is_told_and_its_record_stays(copied)
     copied.rewrite(RIGHT, WRONG)
     code, found = copied.replay()
     (row,) = found["rows"]
-    assert (code, found["lost"], found["finished"]) == (1, [copied.node], True)
+    assert (code, found["lost"], found["unsettled"]) == (1, [copied.node], [])
     assert (row["before"], row["then"]["outcome"]) == ("valid", "faster")
     assert (row["verdict"]["status"], row["now"]) == ("wrong_values", None)
     assert row["change"].startswith("valid -> wrong_values: ")

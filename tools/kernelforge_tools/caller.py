@@ -18,7 +18,7 @@ def caller(ctx: Context[Engine]) -> str:
 
 def call_key(ctx: Context[Engine]) -> str | None:
     """The client's own key for this call, which comes beside the arguments, in `_meta`: made again
-    with the same key, it comes to what it came to before.
+    with the same key, it comes to what it came to before. Clients of other names have other keys.
 
     Raises:
         BadOption: it is no key.
@@ -30,4 +30,4 @@ def call_key(ctx: Context[Engine]) -> str | None:
         why, accepted = "it is no text", "a text of the client's own"
         raise BadOption(field=CALL_KEY, value=key, why=why, accepted=accepted)
     limits.text(CALL_KEY, key, limits.NAME)
-    return key
+    return f"{caller(ctx)}: {key}"

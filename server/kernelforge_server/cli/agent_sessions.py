@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
+from kernelforge_engine.cast.summary import printable
 from kernelforge_engine.errors import KernelForgeError
 from kernelforge_server import settings
 from kernelforge_server.cli import agent_options as given
@@ -76,7 +77,7 @@ def shown(
         return
     for name, value in _lines(found):
         if value:
-            typer.echo(f"{name + ':':<13}{value}")
+            typer.echo(f"{name + ':':<13}{_shown(value)}")
 
 
 def transcript(
@@ -88,7 +89,7 @@ def transcript(
     found = _read(Output.TEXT, project, lambda all_: all_.transcripts(session))
     for author, records in found.items():
         if written is Format.MD:
-            typer.echo(markdown(author, records))
+            typer.echo(_shown(markdown(author, records)))
         else:
             for record in records:
                 _emit({"author": author, **record})
@@ -101,6 +102,11 @@ def _read(output: Output, project: Path | None, read: "Callable[[Sessions], T]")
         return read(sessions(project))
     except (KernelForgeError, AgentError) as error:
         fail(output, error)
+
+
+def _shown(text: str) -> str:
+    """What a model or a tool said, as it may go to a terminal."""
+    return "\n".join(printable(line.expandtabs()) for line in text.split("\n"))
 
 
 def _emit(document: dict[str, Any]) -> None:

@@ -83,7 +83,7 @@ def _document(found: Replay) -> dict[str, object]:
     return {
         **codec.dump(found),
         "rows": rows,
-        "finished": found.is_finished,
+        "unsettled": list(found.unsettled),
         "lost": list(found.lost),
     }
 
@@ -126,5 +126,6 @@ def _remarks(found: Replay) -> Iterator[str]:
     )
     if found.resumed:
         yield f"{found.resumed} of them were found before it was interrupted (--fresh begins anew)."
-    if not found.is_finished:
-        yield "What was not judged or not timed is tried again when the same command is run again."
+    if found.unsettled:
+        rows = counted(len(found.unsettled), "row")
+        yield f"{rows} could not be judged or timed, for the reason shown."

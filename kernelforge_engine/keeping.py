@@ -23,7 +23,7 @@ from kernelforge_engine.exchanges import Kept, Settings
 from kernelforge_engine.export import worth_shipping
 from kernelforge_engine.launch.describe import variant_text
 from kernelforge_engine.library import catalog
-from kernelforge_engine.library.accepted import Accepted, bare, kin
+from kernelforge_engine.library.accepted import Accepted, bare, best_first, kin
 from kernelforge_engine.library.catalog import Offer
 from kernelforge_engine.library.folder import SHOWN, LibraryFolder
 from kernelforge_engine.library.likeness import serves
@@ -162,19 +162,7 @@ class Keeper:
         capture = await self._captured(variant)
         calls = [variant.call, *(at_size(variant, v).call for v in all_sizes(variant))]
         fitting = await to_thread.run_sync(lambda: [k for k in found.kernels if _serves(k, calls)])
-        same = bare(variant.call)
-        ordered = sorted(
-            fitting,
-            key=lambda k: (
-                k.call != same,
-                k.machine.device_name != capture.device_name,
-                -k.timing.low,
-            ),
-        )
-        best: dict[str, Accepted] = {}
-        for kernel in ordered:
-            best.setdefault(sha256(kernel.text), kernel)
-        return list(best.values())
+        return best_first(fitting, variant.call, capture.device_name)
 
 
 def of_cast(cast: CastFile) -> tuple[Accepted, ...]:

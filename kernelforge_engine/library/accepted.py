@@ -1,5 +1,6 @@
 """Kernels that were accepted in one project, as the user's library keeps them for others."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -79,3 +80,16 @@ def kin(call: Call) -> str:
     digest = codec.sha256(codec.dumps([name, call.backend, *steps]))
     shown = "".join(c if c in READABLE else "-" for c in name[:MOST_NAMED])
     return f"{shown}-{call.backend}-{digest[:12]}"
+
+
+def best_first(kernels: Iterable[Accepted], call: Call, device_name: str) -> list[Accepted]:
+    """Kernels for a call on a device, the most promising first: those that were judged on this very
+    call, on this device, and with the surest gain. Of a source with several records, the best."""
+    same = bare(call)
+    best: dict[str, Accepted] = {}
+    for kernel in sorted(
+        kernels,
+        key=lambda k: (k.call != same, k.machine.device_name != device_name, -k.timing.low),
+    ):
+        best.setdefault(kernel.text, kernel)
+    return list(best.values())

@@ -42,10 +42,12 @@ def files(tmp_path, session):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_run_is_listed_shown_and_read(agent, told, cut):
+def test_a_run_is_listed_shown_and_read(agent, told, cut, tmp_path):
     name = cut["session"]
     (row,) = told(agent("list", "--output-format", "json"))["sessions"]
     assert (row["session"], row["state"], row["turns"]) == (name, "budget", 1)
+    # As a run leaves it that was killed before its second author began.
+    (tmp_path / "project" / "agent" / name / "2.jsonl").touch()
     shown = told(agent("show", "--output-format", "json"))
     assert shown == row
     assert (shown["tokens"], shown["dollars"]) == (TOKENS, TURN_DOLLARS)

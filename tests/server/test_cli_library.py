@@ -107,6 +107,9 @@ def test_a_damaged_file_is_named_and_left_out_and_can_be_removed(forged, stocked
     why = {one["path"]: one["why"] for one in found["damaged"]}
     assert "not have the form" in why[str(torn)]
     assert "not what it is named after" in why[str(other)]
+    good.write_text(json.dumps(json.loads(good.read_text()) | {"accepted_at": 1e20}))
+    (late,) = (one for one in listed(forged)["damaged"] if one["path"] == str(good))
+    assert "which is no time" in late["why"]
     assert forged.run("library", "remove", "dead").returncode == 0
     assert not torn.exists()
     assert other.exists()

@@ -1,0 +1,30 @@
+"""What a run knows of what it found, from what the tools answered."""
+
+from kernelforge_agent.conversation import ToolOutcome
+from kernelforge_agent.findings import Findings
+
+
+def benchmark(node, low, outcome="faster"):
+    timing = {"outcome": outcome, "speedup": low + 0.5, "low": low, "high": low + 1}
+    data = {"node_id": node, "variant_id": "v1", "timing": timing}
+    return ToolOutcome(id="1", tool="benchmark", answer={"status": outcome, "data": data})
+
+
+def test_a_run_has_reached_a_speedup_by_the_lower_end_and_the_newest_timing():
+    found = Findings()
+    found.learn(benchmark("n2", 1.9))
+    assert found.reaching(2.0) is None
+    found.learn(benchmark("n2", 2.0))
+    assert found.reaching(2.0) == "n2 of v1 is 2.5x eager (2.0 to 3.0)"
+    found.learn(benchmark("n2", 0.9, "slower"))
+    assert found.reaching(0.5) is None
+
+
+def test_what_another_run_reached_ends_no_fork_of_it_until_it_is_timed_again():
+    found = Findings()
+    found.learn(benchmark("n2", 3.0))
+    fork = found.handed_on()
+    assert fork.faster == found.faster
+    assert fork.reaching(2.0) is None
+    fork.learn(benchmark("n2", 2.5))
+    assert fork.reaching(2.0) == "n2 of v1 is 3.0x eager (2.5 to 3.5)"

@@ -11,8 +11,6 @@ import pytest
 
 from kernelforge_engine.cast.manifest import read
 
-pytestmark = pytest.mark.calm
-
 MODEL = """import torch
 
 

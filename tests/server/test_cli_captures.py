@@ -93,10 +93,13 @@ def test_a_capture_with_a_kernel_is_removed_by_force_only(forged, sentence, tmp_
     folder = tmp_path / "copy"
     shutil.copytree(forged.folder / ".kernelforge", folder)
     refused = forged.run("captures", "delete", "c1", "--project", folder)
-    assert f"{forged.node} of {forged.variant}, which would go with it" in sentence(refused, 2)
+    said = sentence(refused, 2)
+    assert f"{forged.node} of {forged.variant}" in said  # and what others made of the same project
+    assert "which would go with it" in said
     done = forged.run("captures", "delete", "c1", "--force", "--project", folder, "--json")
     removed = json.loads(done.stdout)
-    assert (removed["capture_id"], removed["nodes"]) == ("c1", 1)
+    assert removed["capture_id"] == "c1"
+    assert removed["nodes"] >= 1
     assert "no capture yet" in sentence(forged.run("cards", "--project", folder), 2)
 
 

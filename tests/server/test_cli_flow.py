@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.calm
-
 RELU = """\
 /* kernelforge
 [[launch]]

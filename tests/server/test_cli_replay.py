@@ -7,8 +7,6 @@ from contextlib import closing
 
 import pytest
 
-pytestmark = pytest.mark.calm
-
 RIGHT, WRONG = "y[(i + 1) % n] = x[i];", "y[i] = x[i];"
 
 

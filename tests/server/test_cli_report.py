@@ -252,7 +252,8 @@ def test_a_project_without_a_capture_or_of_an_older_version_is_reported_too(
     assert "no capture yet" in sentence(run("report"), 2)
     folder = filed(tmp_path / "old")
     with sqlite3.connect(folder / ".kernelforge" / "forge.db") as old:
-        old.executescript("DROP TABLE cast_nodes; DROP TABLE casts; DROP TABLE measurements;")
+        for newer in ("cast_nodes", "casts", "measurements", "replayed", "replays", "calls"):
+            old.execute(f"DROP TABLE {newer}")
         old.execute("PRAGMA user_version = 7")
     page, document = reported(folder)
     assert document["casts"] == document["measurements"] == []

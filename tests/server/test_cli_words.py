@@ -110,8 +110,7 @@ def test_who_captures_on_a_busy_machine_is_told(forged, load, is_busy):
         [sys.executable, "-c", script, "capture", "model.py", "--project", "busy"],
         cwd=forged.folder, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    warned = ended.stdout.startswith("Warning: The machine is busy (load 400.0 on ")
-    assert warned == is_busy
+    assert ("\nWarning: The machine is busy (load 400.0 on " in ended.stdout) == is_busy
 
 
 def test_a_command_starts_without_the_sdk_of_the_server_and_without_torch():

@@ -63,5 +63,4 @@ def capture(  # noqa: PLR0913  an option is an argument
         rows = [CardRow.of(card).model_dump() for card in cards]
         session.emit({"capture": codec.dump(made), "cards": rows})
         return
-    session.warn(busy)
-    show_capture(session, made, cards)
+    show_capture(session, made, cards, busy)

@@ -70,12 +70,12 @@ def warnings(made: Capture) -> list[str]:
     return said
 
 
-def show_capture(session: Session, made: Capture, cards: Sequence[Card]) -> None:
-    """Everything a person wants to know right after a capture."""
+def show_capture(session: Session, made: Capture, cards: Sequence[Card], busy: str | None) -> None:
+    """Everything a person wants to know right after a capture, on a machine that may be `busy`."""
     session.show(capture_line(made, cards))
     if verdict := verdict_line(made):
         session.show(verdict, style=HEADING)
-    for warning in warnings(made):
+    for warning in (busy, *warnings(made)):
         session.warn(warning)
     session.show("")
     show_cards(session, made, cards, Sort.SHARE, everything=False)

@@ -9,18 +9,16 @@ OUTCOMES = {"faster", "slower", "inconclusive", "implausible"}
 
 @dataclass(kw_only=True)
 class Findings:
-    """Candidates, nodes that are faster by their newest timing, and casts; `inherited` are nodes
-    that another run found faster, and this one has not timed."""
+    """Candidates, nodes that are faster by their newest timing, and casts."""
 
     candidates: int = 0
     valid: int = 0
     faster: dict[str, Json] = field(default_factory=dict)
     casts: list[str] = field(default_factory=list)
-    inherited: set[str] = field(default_factory=set)
 
-    def handed_on(self) -> "Findings":
+    def inherited(self) -> "Findings":
         """What another run goes on with: what is faster, and no count."""
-        return Findings(faster=dict(self.faster), inherited=set(self.faster))
+        return Findings(faster=dict(self.faster))
 
     def learn(self, outcome: ToolOutcome) -> None:
         """Take in what came of a call."""
@@ -34,10 +32,9 @@ class Findings:
                 self.casts.append(path)
 
     def reaching(self, speedup: float) -> str | None:
-        """That this run found a node so much faster than eager by the whole of its interval, in
-        words."""
+        """That a node is so much faster than eager by the whole of its interval, in words."""
         for node, found in self.faster.items():
-            if found["low"] >= speedup and node not in self.inherited:
+            if found["low"] >= speedup:
                 interval = f"{found['low']} to {found['high']}"
                 return f"{node} of {found['variant_id']} is {found['speedup']}x eager ({interval})"
         return None
@@ -47,7 +44,6 @@ class Findings:
         if node is None:
             return
         self.faster.pop(node, None)
-        self.inherited.discard(node)
         timing = data["timing"]
         if timing["outcome"] == "faster":
             kept = ("speedup", "low", "high")

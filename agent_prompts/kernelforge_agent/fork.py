@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from kernelforge_agent.budget import Budget
 from kernelforge_agent.conversation import Json
 from kernelforge_agent.job import JOBS, Job
 from kernelforge_agent.journal import of, read
@@ -55,7 +56,10 @@ def _as_own(kept: list[Json], source: str, job: Job, session: str) -> list[Json]
     return [first, *middle, last, fork, told]
 
 
-def changed(job: Job, goal: str | None, arm: str | None) -> Job:
-    """A job with another goal and another arm, where they are given."""
+def changed(job: Job, goal: str | None, arm: str | None, budget: Budget) -> Job:
+    """A job with another goal and another arm, where they are given, and with the speed-up that
+    ends it as it is given: what the other run wanted, it may have found already."""
     task = replace(job.task, goal=goal or job.task.goal)
-    return replace(job, task=task, arm=arm or job.arm)
+    return replace(
+        job, task=task, arm=arm or job.arm, budget=replace(job.budget, enough=budget.enough)
+    )

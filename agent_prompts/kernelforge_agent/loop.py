@@ -86,7 +86,7 @@ class Author:
                 self._subjects.learn(outcome)
                 self._briefing.brief(called[outcome.id], outcome)
             if number == inherited:
-                self._findings = self._findings.handed_on()
+                self._findings = self._findings.inherited()
 
     @property
     def _turns(self) -> int:

@@ -1,7 +1,10 @@
 """What a run knows of what it found, from what the tools answered."""
 
+from kernelforge_agent.budget import Budget
 from kernelforge_agent.conversation import ToolOutcome
 from kernelforge_agent.findings import Findings
+from kernelforge_agent.fork import changed
+from kernelforge_agent.job import Job, Task
 
 
 def benchmark(node, low, outcome="faster"):
@@ -20,11 +23,8 @@ def test_a_run_has_reached_a_speedup_by_the_lower_end_and_the_newest_timing():
     assert found.reaching(0.5) is None
 
 
-def test_what_another_run_reached_ends_no_fork_of_it_until_it_is_timed_again():
-    found = Findings()
-    found.learn(benchmark("n2", 3.0))
-    fork = found.handed_on()
-    assert fork.faster == found.faster
-    assert fork.reaching(2.0) is None
-    fork.learn(benchmark("n2", 2.5))
-    assert fork.reaching(2.0) == "n2 of v1 is 3.0x eager (2.5 to 3.5)"
+def test_a_fork_wants_a_speedup_only_where_it_is_asked_for_one():
+    task = Task(model="m.py", device="cpu", goal="faster", cards=(), cast="m.cast")
+    job = Job(task=task, model="library", budget=Budget(turns=9, enough=2.0))
+    assert changed(job, None, None, Budget()).budget == Budget(turns=9)
+    assert changed(job, None, None, Budget(enough=3.0)).budget == Budget(turns=9, enough=3.0)

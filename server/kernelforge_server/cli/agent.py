@@ -155,7 +155,7 @@ def fork(  # noqa: PLR0913  one parameter for each option
             max_cost_usd, max_turns, max_time, max_gpu_time, max_candidates, stop_at_speedup
         )
         sessions = agent_sessions.sessions(project)
-        job = changed(sessions.job(session, budget), goal, arm)
+        job = changed(sessions.job(session, budget), goal, arm, budget)
         around = _around(project, _new_session(), output_format)
         forked(sessions, session, job, around.folder)
     except (KernelForgeError, AgentError) as error:

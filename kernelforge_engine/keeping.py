@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from anyio import to_thread
 
-from kernelforge_engine import __version__, evidence
+from kernelforge_engine import evidence
 from kernelforge_engine.calls import Backend, Call
 from kernelforge_engine.cast.contents import CastFile, Entry
 from kernelforge_engine.codec import sha256
@@ -29,6 +29,7 @@ from kernelforge_engine.library.folder import SHOWN, LibraryFolder
 from kernelforge_engine.library.likeness import serves
 from kernelforge_engine.machine import Machine
 from kernelforge_engine.members import all_sizes, at_size
+from kernelforge_engine.origins import here
 from kernelforge_engine.records import Capture, Outcome, Variant
 from kernelforge_engine.store.stores import Stores
 
@@ -135,13 +136,7 @@ class Keeper:
         machine = await self._machine.probed()
         if backend not in machine.archs:
             raise NoDevice(device=backend, why="and the kernel was judged on one")
-        names = {device.backend: device.name for device in machine.devices}
-        return evidence.Machine(
-            device_name=names[backend],
-            arch=machine.archs[backend],
-            torch=machine.torch_version,
-            kernelforge=__version__,
-        )
+        return here(machine, backend, machine.archs[backend])
 
     async def _captured(self, variant: Variant) -> Capture:
         card = await self._captures.card(variant.card_id)

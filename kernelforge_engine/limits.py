@@ -5,6 +5,7 @@ import math
 from kernelforge_engine.errors import BadOption
 
 SHOWN = 60  # characters of a value that is refused
+YEAR_9999 = 253_370_764_800  # seconds since 1970; no calendar goes further
 NAME = 200  # characters of a name that a caller chooses
 
 

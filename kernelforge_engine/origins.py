@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kernelforge_engine import __version__
-from kernelforge_engine.calls import Call
+from kernelforge_engine.calls import Backend, Call
 from kernelforge_engine.evidence import Bundle, Machine, Origin
 from kernelforge_engine.pool.orders import Probed
 from kernelforge_engine.records import Node, Variant
@@ -17,19 +17,24 @@ def origin(
     """What made a candidate, with values of the inputs of one call of its variant, or without any
     where `blobs` is None."""
     artifact = candidate.artifact
-    names = {d.backend: d.name for d in machine.devices}
     found = [sample(blobs, name) for name in _example(call, variant)] if blobs else []
     return Origin(
         artifact_digest=artifact.digest,
         compiler=artifact.made_by or artifact.compiler,
-        machine=Machine(
-            device_name=names[artifact.backend],
-            arch=artifact.arch,
-            torch=machine.torch_version,
-            kernelforge=__version__,
-        ),
+        machine=here(machine, artifact.backend, artifact.arch),
         samples=tuple(s for s in found if s) if all(found) else (),
         parameters=variant.parameters,
+    )
+
+
+def here(machine: Probed, backend: Backend, arch: str) -> Machine:
+    """This machine, as evidence names it."""
+    names = {d.backend: d.name for d in machine.devices}
+    return Machine(
+        device_name=names[backend],
+        arch=arch,
+        torch=machine.torch_version,
+        kernelforge=__version__,
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kernelforge_engine import codec
+from kernelforge_engine import codec, limits
 from kernelforge_engine.calls import Argument, Backend, Call
 from kernelforge_engine.cast import archive
 from kernelforge_engine.cast.contents import Entry, Header
@@ -20,7 +20,6 @@ REGION = "region::"
 OPERATOR = re.compile(r"[A-Za-z0-9_]+::[A-Za-z0-9_]+")
 ARCH = re.compile(r"sm_[0-9]{2,3}[af]?")
 MAX_KERNELS = 4096  # entries of a manifest: each takes time to check
-YEAR_9999 = 253_370_764_800
 
 
 class _Inconsistent(Exception):
@@ -48,7 +47,7 @@ def check(path: Path, header: Header, entries: Sequence[Entry], files: Mapping[s
 
 def _check_names(header: Header, entries: Sequence[Entry]) -> None:
     """A name goes to terminals and logs: it holds no control character."""
-    if not 0 <= header.created_at < YEAR_9999:
+    if not 0 <= header.created_at < limits.YEAR_9999:
         raise _Inconsistent(why="it was made at a time that no calendar has")
     if len(entries) > MAX_KERNELS:
         raise _Inconsistent(why=f"it has {len(entries)} entries; {MAX_KERNELS} are allowed")

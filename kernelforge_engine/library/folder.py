@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kernelforge_engine import codec
+from kernelforge_engine import codec, limits
 from kernelforge_engine.errors import BadOption, LibraryFull, LibraryUnusable
 from kernelforge_engine.launch.header import SourceRejected
 from kernelforge_engine.library.accepted import VERSION, Accepted, kin
@@ -23,7 +23,6 @@ MOST_OF_AN_OPERATOR = 200
 MOST_IN_ALL = 256 << 20  # bytes
 OLD_SECONDS = 3600.0
 LEAST_PREFIX = 4
-YEAR_9999 = 253_402_300_799  # seconds; no calendar goes further
 SHOWN = 12  # characters of an id that are shown; a longer prefix is seldom needed
 
 
@@ -192,7 +191,7 @@ def _read(file: Path) -> Accepted | Damaged | None:
         codec.dumps(kernel)  # a number like NaN is none
         if kernel.version != VERSION:
             return Damaged(path=file, why=f"it has version {kernel.version}, not {VERSION}")
-        if not 0 <= kernel.accepted_at < YEAR_9999:
+        if not 0 <= kernel.accepted_at < limits.YEAR_9999:
             return Damaged(
                 path=file, why=f"it was accepted at {kernel.accepted_at}, which is no time"
             )

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from parts import BRANCH, ROLL, WRONG
 
 from kernelforge_engine.cast.manifest import read
 
@@ -21,17 +22,6 @@ def make_model():
 def make_inputs():
     return torch.ones(8, 8)
 """
-ROLL = """/* kernelforge
-[[launch]]
-kernel = "k"
-args = ["in0", "out0", "i64:in0.numel"]
-*/
-extern "C" void k(const float* x, float* y, long n) {
-  for (long i = 0; i < n; ++i) y[(i + 1) % n] = x[i];
-}
-"""
-BRANCH = ROLL.replace("y[(i + 1) % n]", "y[i == n - 1 ? 0 : i + 1]")
-WRONG = ROLL.replace("= x[i]", "= 7 * x[i]")
 
 
 def of(result, at):

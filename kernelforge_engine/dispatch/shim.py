@@ -177,12 +177,14 @@ class Shim:
             operator, overload, backend = key
             hook = self._native.kf_hook(operator.encode(), overload.encode(), backend == "cuda")
             self._hooks[key] = self._checked(_name(key), hook)
+            _forget_traced(operator, overload)
         return self._hooks[key]
 
     def _release(self, key: Key) -> None:
         if not self._live[key] and key in self._hooks:
             hook = self._hooks.pop(key)
             self._native.kf_unhook(hook)
+            _forget_traced(key[0], key[1])
             self._count(_name(key), hook, self._past)
 
     def site(self, name: str, backend: Backend) -> int:
@@ -294,6 +296,17 @@ class Shim:
 
 def _address(library: ctypes.CDLL, symbol: str) -> int:
     return ctypes.cast(getattr(library, symbol), c_void_p).value or 0
+
+
+def _forget_traced(operator: str, overload: str) -> None:
+    """Let torch ask anew which kernels an operator has where it traces.
+
+    Its tracer (`torch._C._EnablePythonDispatcher`) keeps the answer for ever: told of a hook that
+    is gone since, it would record a composite operator without its derivative.
+    """
+    namespace, _, name = operator.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    getattr(packet, overload or "default")._dispatch_cache.clear()
 
 
 def _name(key: Key) -> str:

@@ -43,14 +43,18 @@ extern "C" void rms_norm(const float* x, const float* w, float* y, int rows, int
   }
 }
 """
-# An operator that eager takes several kernels for, inside a region and outside of it.
+# An operator that eager takes several kernels for, inside a region and outside of it. The region
+# holds enough small operators that its dispatch is little beside them.
 ROLLS = """
 import torch
 
 
 class Part(torch.nn.Module):
     def forward(self, x):
-        return torch.roll(x, 1) + x
+        y = torch.roll(x, 1) + x
+        for _ in range(16):
+            y = -y
+        return y
 
 
 class Model(torch.nn.Module):

@@ -155,6 +155,17 @@ def test_transforms_and_tracing_are_left_alone(shim):
     assert torch.allclose(gradient, w.sum(0).expand(4, 8))
 
 
+def test_what_was_traced_beside_a_kernel_trains_once_it_is_gone(shim):
+    model = torch.nn.Linear(8, 3)
+    x, (w, b) = rand(4, 8), model.parameters()
+    install(shim, aten.linear.default, x, w, b)
+    torch.export.export(model, (x,))
+    shim.remove_all()
+    torch.compile(model, backend="aot_eager")(x).sum().backward()
+    assert torch.allclose(w.grad, x.sum(0).expand(3, 8), atol=1e-6)
+    assert torch.equal(b.grad, torch.full((3,), 4.0))
+
+
 def test_reasons_of_misses(shim):
     x, w = rand(4, 8), torch.nn.Parameter(rand(3, 8))
     install(shim, aten.linear.default, x, w)

@@ -12,8 +12,11 @@ help:  ## list the targets
 demo: $(READY)  ## capture a bundled model, optimize it, export a cast, measure the gain
 	@.venv/bin/kernelforge demo
 
+# Both parts, whatever the first says: on several processors, then what nothing may run beside.
 test: $(READY)  ## the test suite
-	@$(PYTHON) -m pytest -q --durations 25
+	@$(PYTHON) -m pytest -q -m "not calm" -n auto --maxprocesses 4 --dist loadfile --durations 12 \
+	  || failed=1; \
+	$(PYTHON) -m pytest -q -m calm --durations 12 && test -z "$$failed"
 
 check: $(READY)  ## lint, format, types, import layers, file sizes
 	@$(PYTHON) -m ruff check -q .

@@ -173,14 +173,19 @@ class Processes:
     def _living(self) -> dict[int, tuple[int, str]]:
         living = {}
         for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if state not in "ZX":
-                living[int(folder.name)] = int(parent), words
+            if found := self._shown(int(folder.name)):
+                living[int(folder.name)] = found
         return living
+
+    def _shown(self, pid: int) -> tuple[int, str] | None:
+        """The parent and the command line of a process; None where it does not live."""
+        folder = Path(f"/proc/{pid}")
+        try:
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        return None if state in "ZX" else (int(parent), words)
 
     async def appears(
         self, words: str, *, parent: int | None = None, but: int = 0, holding: str = ""
@@ -209,7 +214,7 @@ class Processes:
     async def gone(self, pids: list[int]) -> None:
         """Wait until none of these runs any more."""
         with anyio.fail_after(60):
-            while set(pids) & set(self._living()):  # noqa: ASYNC110  processes set no event
+            while any(map(self._shown, pids)):  # noqa: ASYNC110  processes set no event
                 await anyio.sleep(0.01)
 
 

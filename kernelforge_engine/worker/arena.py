@@ -144,9 +144,11 @@ class Arena:
     def _is_covered(self, start: int, end: int, background: Background) -> bool:
         memory = self._memory[start:end]
         if isinstance(background, int):
-            return bool((memory == background).all())
-        places = torch.arange(start, end, device=memory.device) % len(background)
-        return torch.equal(memory, background[places])
+            return _holds_only(memory, background)
+        here = background.roll(-(start % len(background)))
+        whole = len(memory) // len(here) * len(here)
+        repeated, rest = memory[:whole].view(-1, len(here)), memory[whole:]
+        return bool((repeated == here).all()) and torch.equal(rest, here[: len(rest)])
 
     def _slot_of(self, index: int, alias: int | None) -> Slot:
         return self.slots[dict(self._fresh)[index] if alias is None else alias]
@@ -180,3 +182,16 @@ def _slots(call: Call, plan: ResolvedPlan, behind: int) -> tuple[Slot, ...]:
 
 def _element_bytes(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().reshape(-1, 1).view(torch.uint8)
+
+
+def _holds_only(memory: torch.Tensor, byte: int) -> bool:
+    """Whether memory is one byte all over; it is read eight at a time, since every run asks."""
+    start = min(-memory.storage_offset() % 8, len(memory))
+    stop = start + (len(memory) - start) // 8 * 8
+    word = int.from_bytes(bytes([byte]) * 8, "little", signed=True)
+    parts = (
+        (memory[start:stop].view(torch.int64), word),
+        (memory[:start], byte),
+        (memory[stop:], byte),
+    )
+    return all(bool((part == value).all()) for part, value in parts if len(part))

@@ -242,7 +242,8 @@ def _nudged(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 def _scale(values: torch.Tensor) -> float:
     """The root mean square, 1.0 for a tensor of zeros."""
-    kept = values[values.abs() < HUGE].double()
+    near = values.abs() < HUGE
+    kept = (values if near.all() else values[near]).double()
     return (float(kept.square().mean().sqrt()) if kept.numel() else 0.0) or 1.0
 
 

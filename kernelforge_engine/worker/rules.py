@@ -135,6 +135,8 @@ def _class(values: torch.Tensor) -> torch.Tensor:
 def _classes(
     index: int, output: torch.Tensor, eager: torch.Tensor, reference: torch.Tensor
 ) -> Finding | None:
+    if (output.isfinite() & eager.isfinite()).all():
+        return None
     found = _class(output)
     allowed = (found == _class(eager)) | (found == _class(reference.to(output.dtype)))
     text = "NaN and infinities are not where eager or fp64 has them"

@@ -10,6 +10,8 @@ from killable import Run
 from parts import hopeless, searching
 from played import Played
 
+pytestmark = pytest.mark.calm
+
 
 @pytest.fixture
 def run(tmp_path, python_command, processes):

@@ -12,6 +12,8 @@ from parts import BRANCH, ROLL, WRONG
 
 from kernelforge_engine.cast.manifest import read
 
+pytestmark = pytest.mark.calm
+
 MODEL = """import torch
 
 

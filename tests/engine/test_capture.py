@@ -7,6 +7,8 @@ from kernelforge_engine.engine import Engine
 from kernelforge_engine.exchanges import CaptureRequest
 from kernelforge_server.settings import resolve
 
+pytestmark = pytest.mark.calm
+
 HEAD = """
 import torch
 import torch.nn.functional as F

@@ -14,6 +14,8 @@ from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.trees import Trees
 from kernelforge_server.settings import resolve
 
+pytestmark = pytest.mark.calm
+
 CHECK = Check(seconds=60.0)
 TIMING = Timing(
     outcome=Outcome.FASTER, speedup=2.0, low=1.9, high=2.1, eager_us=10.0, candidate_us=5.0,

@@ -13,6 +13,8 @@ from kernelforge_engine.store.database import Database
 from kernelforge_engine.store.trees import Trees
 from kernelforge_server.settings import resolve
 
+pytestmark = pytest.mark.calm
+
 BACKENDS = [pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)]
 
 MODEL = """

@@ -25,6 +25,8 @@ from kernelforge_engine.worker.modes import NoSuchMode
 from kernelforge_engine.worker.prediction import Hits, predicted_us, saving
 from kernelforge_engine.worker.ways.generation import Generation
 
+pytestmark = pytest.mark.calm
+
 HEADER = manifest.Header(
     created_at=0.0, kernelforge="0", torch=str(torch.__version__), device_name="x"
 )

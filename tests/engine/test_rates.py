@@ -11,6 +11,8 @@ from kernelforge_engine.worker.clock import call_us, device_us, wall_us
 from kernelforge_engine.worker.roofline import Roofline, bound_of
 from kernelforge_engine.worker.traffic import call_bytes, least_bytes
 
+pytestmark = pytest.mark.calm
+
 BACKENDS = [pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)]
 CPU = torch.device("cpu")
 TRIES = 6

@@ -10,6 +10,8 @@ from kernelforge_engine.exchanges import CaptureRequest, MeasureRequest, Proposa
 from kernelforge_engine.records import Outcome, Status
 from kernelforge_server.settings import resolve
 
+pytestmark = pytest.mark.calm
+
 EXAMPLES = Path(kernelforge_server.__file__).parent / "examples"
 # What the library serves in each model, and enough of it to be worth a cast.
 MODELS = {

@@ -11,6 +11,8 @@ from kernelforge_engine.exchanges import CaptureRequest, Proposal
 from kernelforge_engine.records import Outcome, Status
 from kernelforge_server.settings import resolve
 
+pytestmark = pytest.mark.calm
+
 TRIES = 6  # on a busy machine a timing may be inconclusive
 MODEL = """
 import torch

@@ -8,6 +8,8 @@ from kernelforge_engine.exchanges import CaptureRequest, Proposal
 from kernelforge_engine.records import Outcome, Status
 from kernelforge_server.settings import resolve
 
+pytestmark = pytest.mark.calm
+
 BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 RMS_NORM = """

@@ -16,6 +16,8 @@ from kernelforge_engine.rerun import Rerun, Trial
 from kernelforge_engine.store.samples import made_up, stand_in
 from kernelforge_server.settings import resolve
 
+pytestmark = pytest.mark.calm
+
 MACHINE = Probed(
     torch_version="2.14.0",
     devices=(DeviceStatus(backend="cuda", name="NVIDIA B200", usable=True, detail=""),),

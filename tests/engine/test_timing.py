@@ -13,7 +13,7 @@ from kernelforge_engine.errors import NodeInvalid
 from kernelforge_engine.records import Status
 from kernelforge_server.settings import resolve
 
-pytestmark = pytest.mark.parametrize("forge", ["cpu"], indirect=True)
+pytestmark = [pytest.mark.calm, pytest.mark.parametrize("forge", ["cpu"], indirect=True)]
 
 HEADER = """/* kernelforge
 [[launch]]

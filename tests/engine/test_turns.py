@@ -12,6 +12,8 @@ from kernelforge_engine.exchanges import Proposal
 from kernelforge_engine.records import Status
 from kernelforge_server.settings import resolve
 
+pytestmark = pytest.mark.calm
+
 HEADER = '/* kernelforge\n[[launch]]\nkernel = "k"\nargs = ["in0", "out0", "i64:in0.numel"]\n'
 GRID = 'grid = ["ceil_div(in0.numel, 128)", 1, 1]\nblock = [128, 1, 1]\n'
 BODY = "y[i] = x[i] < 0.f ? 0.f : x[i];"

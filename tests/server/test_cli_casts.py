@@ -11,6 +11,8 @@ from kernelforge_engine.cast import archive, manifest
 from kernelforge_engine.cast.words import call_words
 from kernelforge_engine.launch.resolve import resolve
 
+pytestmark = pytest.mark.calm
+
 TRIES = 6  # on a busy machine a timing may be inconclusive
 ELSEWHERE = "A machine far away"
 

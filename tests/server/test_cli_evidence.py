@@ -8,6 +8,8 @@ import pytest
 from kernelforge_engine import codec
 from kernelforge_engine.cast import manifest
 
+pytestmark = pytest.mark.calm
+
 TRIES = 6  # on a busy machine a timing may be inconclusive
 WRONG = "y[(i + 1) % n] = x[i];"
 

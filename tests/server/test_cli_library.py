@@ -11,6 +11,8 @@ from kernelforge_engine.engine import Engine
 from kernelforge_server import settings
 from kernelforge_server.app import build_server
 
+pytestmark = pytest.mark.calm
+
 OTHER = (
     "import torch\n\n\ndef make_model():\n    return lambda x: torch.roll(x, 1)\n\n\n"
     "def make_inputs():\n    return torch.ones(4, 6)\n"

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.calm
+
 
 def test_a_measurement_has_a_row_for_every_mode_and_a_line_for_every_figure(forged):
     ended = forged.run(

@@ -7,6 +7,8 @@ from contextlib import closing
 
 import pytest
 
+pytestmark = pytest.mark.calm
+
 RIGHT, WRONG = "y[(i + 1) % n] = x[i];", "y[i] = x[i];"
 
 

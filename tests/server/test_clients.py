@@ -106,7 +106,7 @@ async def test_progress_comes_at_most_once_a_second_and_within_ten(reaching, gat
     async with reach.server() as server, reach.client(server) as client:
         assert not (await capture(client, gated, heard)).is_error
     gaps = [later - sooner for sooner, later in pairwise([0.0, *heard.seconds])]
-    assert len(gaps) >= 3
+    assert len(gaps) >= 2
     assert min(gaps) >= 0.9  # they are rounded
     assert max(gaps) <= 10
 

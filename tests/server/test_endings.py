@@ -58,13 +58,13 @@ async def taken_up(reach, agent_of, gated):
 
 
 async def test_a_client_that_goes_away_ends_its_server_over_stdio_and_the_next_one_goes_on(
-    reaching, agent_of, gated, processes
+    reaching, agent_of, gated, processes, tmp_path
 ):
     reach = reaching("stdio", "auto")
     async with reach.server() as server:
         async with reach.client(server) as client:
             await agent_of(client).call("capture_model", model=str(gated.file), wait_s=0)
-            ours = [await processes.appears("kernelforge_server")]
+            ours = [await processes.appears(f"--project {tmp_path}")]
             ours += [await processes.appears("worker.capture", parent=ours[0])]
         await processes.gone(ours)
     await taken_up(reach, agent_of, gated)

@@ -33,12 +33,12 @@ async def reported(agent, gated):
     return variant, node, timing, lease, open_lease
 
 
-async def killed(agent, node, gated, processes):
+async def killed(agent, node, gated, processes, folder):
     """Kill the server while it times a node and captures a model; the jobs it leaves."""
     gated.close()
     capture = await agent.call("capture_model", model=str(gated.file), wait_s=0)
     timing = await agent.call("benchmark", node_id=node, wait_s=0)
-    server = await processes.appears("kernelforge_server")
+    server = await processes.appears(f"--project {folder}")
     for words in ("worker.capture", "kernelforge_engine.runner"):
         await processes.appears(words, parent=server)
     below = processes.below(server)
@@ -50,7 +50,7 @@ async def killed(agent, node, gated, processes):
 
 @pytest.mark.parametrize(("transport", "mode"), [("stdio", "auto"), ("http", "legacy")])
 async def test_a_killed_server_loses_nothing_and_the_next_one_goes_on(
-    reaching, agent_of, gated, processes, transport, mode
+    reaching, agent_of, gated, processes, tmp_path, transport, mode
 ):
     gated.open()
     reach = reaching(transport, mode)
@@ -58,7 +58,7 @@ async def test_a_killed_server_loses_nothing_and_the_next_one_goes_on(
         async with reach.server() as server, reach.client(server) as client:
             agent = agent_of(client)
             variant, node, timing, used, lease = await reported(agent, gated)
-            timed, captured = await killed(agent, node, gated, processes)
+            timed, captured = await killed(agent, node, gated, processes, tmp_path)
         async with reach.server() as server, reach.client(server) as client:
             agent = agent_of(client)
             await same(agent, node, timing)

@@ -10,6 +10,8 @@ from mcp.client import Client
 
 from kernelforge_engine.cast import manifest
 
+pytestmark = pytest.mark.calm
+
 RELU = """\
 /* kernelforge
 [[launch]]

@@ -9,6 +9,8 @@ from kernelforge_engine.engine import Engine
 from kernelforge_server import settings
 from kernelforge_server.app import build_server
 
+pytestmark = pytest.mark.calm
+
 RELU = """/* kernelforge
 [[launch]]
 kernel = "k"

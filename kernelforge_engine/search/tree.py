@@ -37,6 +37,8 @@ class Tree:
         self.root = next(n for n in self._nodes.values() if n.parent_id is None)
         self._best = self._lowest()
         self._known: dict[object, Any] = {}
+        self._held: dict[str, int] = {}
+        self._pending: dict[str, int] = {}
         self.hold({node.id: node.pending for node in self._nodes.values() if node.pending})
 
     def __len__(self) -> int:
@@ -44,15 +46,18 @@ class Tree:
 
     def holding(self, held: Mapping[str, int]) -> "Tree":
         """The same tree under other leases, so many on each of these nodes; how long that takes
-        depends on how deep they lie, not on how many nodes there are."""
+        depends on how many are others, and how deep they lie, not on how many nodes there are."""
         other = copy(self)
         other.hold(held)
         return other
 
     def hold(self, held: Mapping[str, int]) -> None:
         """Put these leases on the tree, and take all others away."""
-        self._held = dict(held)
-        self._pending = self._above(held)
+        pending = dict(self._pending)
+        for node_id in {*held, *self._held}:
+            if more := held.get(node_id, 0) - self._held.get(node_id, 0):
+                self._add(pending, node_id, more)
+        self._held, self._pending = dict(held), pending
 
     @property
     def eager_us(self) -> float:
@@ -138,15 +143,12 @@ class Tree:
             stack += self.children(node)
         return order[::-1]
 
-    def _above(self, held: Mapping[str, int]) -> dict[str, int]:
-        """Leases summed up over every node that has one in its subtree."""
-        pending: dict[str, int] = {}
-        for node_id, number in held.items():
-            above: str | None = node_id
-            while above is not None:
-                pending[above] = pending.get(above, 0) + number
-                above = self._nodes[above].parent_id
-        return pending
+    def _add(self, pending: dict[str, int], node_id: str, more: int) -> None:
+        """Count leases on a node for every node that has it in its subtree."""
+        above: str | None = node_id
+        while above is not None:
+            pending[above] = pending.get(above, 0) + more
+            above = self._nodes[above].parent_id
 
     def _lowest(self) -> dict[str, float | None]:
         best: dict[str, float | None] = {}

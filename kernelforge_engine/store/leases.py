@@ -89,8 +89,15 @@ class Leases:
         )
         await journal.write(self._database, variant, given)
         await calls.note(self._database, wanted.call_key, "lease", number)
-        (found,) = await self._database.rows("SELECT * FROM leases WHERE id = ?", (number,))
-        return _lease(found)
+        return Lease(
+            id=tag("l", number),
+            variant_id=wanted.variant_id,
+            parent_id=parent_id,
+            holder=wanted.holder,
+            policy=wanted.policy,
+            expires_at=wanted.expires_at,
+            repairs_left=wanted.max_repairs,
+        )
 
     async def journal(self, variant_id: str) -> tuple[Event, ...]:
         """What happened to a tree, oldest first."""
@@ -149,8 +156,9 @@ class Leases:
         """The other leases of the same parent that are open."""
         found = await self._database.rows(
             """SELECT * FROM leases
-               WHERE parent_id = ? AND id <> ? AND closed_at IS NULL AND expires_at > ?""",
-            (row("n", lease.parent_id), row("l", lease.id), at),
+               WHERE variant_id = ? AND parent_id = ? AND id <> ?
+                 AND closed_at IS NULL AND expires_at > ?""",
+            (row("v", lease.variant_id), row("n", lease.parent_id), row("l", lease.id), at),
         )
         return tuple(map(_lease, found))
 

@@ -1,7 +1,7 @@
 """Trees as the search sees them, held in memory while they are what the disk has."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelforge_engine.records import Outcome
 from kernelforge_engine.search.tree import Tree, TreeNode
@@ -9,9 +9,11 @@ from kernelforge_engine.store.database import Database, Row
 from kernelforge_engine.store.ids import row, tag
 
 MOST_NODES = 200_000  # of all trees that are held, at some 500 bytes each
-HELD = """
-SELECT parent_id, count(*) AS number FROM leases
-WHERE variant_id = ? AND closed_at IS NULL AND expires_at > ? GROUP BY parent_id
+# A row for every node with open leases, or one without a node.
+LEASED = """
+SELECT revision, leases.parent_id, count(leases.id) AS number FROM variants
+LEFT JOIN leases ON variant_id = variants.id AND closed_at IS NULL AND expires_at > ?
+WHERE variants.id = ? GROUP BY leases.parent_id
 """
 # What the search may believe of a node: nothing below what physics allows, nor of one found wrong.
 SEEN = """
@@ -38,28 +40,28 @@ class Outlines:
     async def tree(self, variant_id: str, eager_us: float, at: float) -> Tree:
         """A tree with the virtual visits of the leases that are open at `at`."""
         variant = row("v", variant_id)
-        rows = await self._database.rows(HELD, (variant, at))
-        return (await self._bare(variant, eager_us)).holding(
-            {tag("n", r["parent_id"]): int(r["number"]) for r in rows}
+        rows = await self._database.rows(LEASED, (at, variant))
+        held = await self._nodes(variant, rows[0]["revision"], eager_us)
+        tree = held.tree.holding(
+            {tag("n", r["parent_id"]): int(r["number"]) for r in rows if r["number"]}
         )
+        self._held[variant] = replace(held, tree=tree)  # the next one differs by a lease or two
+        return tree
 
-    async def _bare(self, variant: int, eager_us: float) -> Tree:
-        """A tree without leases. The revision is read first: what changes while the nodes are read
-        makes them be read again the next time."""
-        (found,) = await self._database.rows(
-            "SELECT revision FROM variants WHERE id = ?", (variant,)
-        )
+    async def _nodes(self, variant: int, revision: int, eager_us: float) -> _Held:
+        """A tree, whatever is leased. Its revision was read before: what changes while the nodes
+        are read makes them be read again the next time."""
         held = self._held.get(variant)
-        if held is None or (held.revision, held.eager_us) != (found["revision"], eager_us):
+        if held is None or (held.revision, held.eager_us) != (revision, eager_us):
             given = {"variant": variant, "implausible": Outcome.IMPLAUSIBLE}
             rows = await self._database.rows(SEEN, given)
             tree = Tree(_seen(r, eager_us) for r in rows)
-            held = _Held(revision=found["revision"], eager_us=eager_us, tree=tree)
+            held = _Held(revision=revision, eager_us=eager_us, tree=tree)
             self._held[variant] = held
         self._held.move_to_end(variant)
         while len(self._held) > 1 and sum(len(h.tree) for h in self._held.values()) > MOST_NODES:
             self._held.popitem(last=False)
-        return held.tree
+        return held
 
 
 def _seen(found: Row, eager_us: float) -> TreeNode:

@@ -33,6 +33,7 @@ from kernelforge_engine.pool.protocol import (
 from kernelforge_engine.records import Artifact, Status, Verdict
 from kernelforge_engine.worker.arena import POISONS, Arena, Background
 from kernelforge_engine.worker.spares import SPARES, Kind
+from kernelforge_engine.worker.threads import THREADS
 from kernelforge_engine.worker.wallclock import WallClock
 
 LOAD_SECONDS = 60.0
@@ -115,7 +116,7 @@ class Bench:
             slots=self.arena.slots,
             arena_bytes=self.arena.bytes,
             device=self._device,
-            threads=torch.get_num_threads(),
+            threads=THREADS.given,
             shared=self.arena.shared,
         )
         reply = self._ask(order, LOAD_SECONDS, self.arena.descriptor)

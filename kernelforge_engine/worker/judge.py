@@ -31,6 +31,7 @@ from kernelforge_engine.worker.sanitizing import sanitized
 from kernelforge_engine.worker.serve import serve
 from kernelforge_engine.worker.sized import judged, timed
 from kernelforge_engine.worker.spares import SPARES, Kind
+from kernelforge_engine.worker.threads import THREADS
 from kernelforge_engine.worker.verdicts import Case
 
 
@@ -70,7 +71,8 @@ class Judge:
     def _reply(self, order: JudgeOrder | TimeOrder, case: Case) -> Judged | Timed:
         secret = bytes.fromhex(order.secret)
         if isinstance(order, JudgeOrder):
-            return Judged(verdict=_verdict(order, case, secret))
+            with THREADS.few_for(order.variant):
+                return Judged(verdict=_verdict(order, case, secret))
         cache = Path(order.shims)
         roofline = self._roofline(case.device, cache)
         return timed(order, case, secret, roofline, cache)

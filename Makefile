@@ -14,7 +14,7 @@ demo: $(READY)  ## capture a bundled model, optimize it, export a cast, measure 
 
 # Both parts, whatever the first says: on several processors, then what nothing may run beside.
 test: $(READY)  ## the test suite
-	@$(PYTHON) -m pytest -q -m "not calm" -n auto --maxprocesses 4 --dist loadfile --durations 12 \
+	@$(PYTHON) -m pytest -q -m "not calm" -n logical --maxprocesses 4 --dist loadfile --durations 12 \
 	  || failed=1; \
 	$(PYTHON) -m pytest -q -m calm --durations 12 && test -z "$$failed"
 

@@ -206,6 +206,13 @@ class Processes:
         except (FileNotFoundError, ProcessLookupError):
             return ""
 
+    async def let_go(self, words: str, holding: str) -> None:
+        """Wait until no descendant with `words` has such a file mapped: some are on their way out
+        when their work is told."""
+        with anyio.fail_after(60):
+            while any(holding in self.maps(p) for p in self.below(os.getpid(), words)):  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+
     async def kill(self, pid: int) -> None:
         """Send SIGKILL and wait for the end."""
         os.kill(pid, signal.SIGKILL)

@@ -53,6 +53,11 @@ class Outcome:
             self.error = error
 
 
+@pytest.fixture(autouse=True)
+async def runners_of_others_are_gone(processes):
+    await processes.let_go(RUNNER, ARENA)
+
+
 async def nodes(forge):
     return [node.id for node in await forge.engine.tree(forge.variants["aten::relu"].id)]
 
@@ -98,6 +103,7 @@ async def test_a_runner_killed_twice_is_a_verdict_that_names_the_signal(forge, p
 
 async def test_a_benchmark_survives_the_runner_that_was_timed(forge, processes):
     node = (await forge.submit("aten::relu", relu("timed"))).node
+    await processes.let_go(RUNNER, ARENA)
     timed = []
 
     async def benchmark():

@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import anyio
 import pytest
 
 from kernelforge_engine.engine import Engine
@@ -112,11 +111,4 @@ async def test_a_runner_killed_at_any_step_is_replaced(engine, variant, mark, st
         assert timed.verdict.status == Status.VALID
     assert not mark.exists(), "no Runner came to this step"
     await valid(engine, variant, f"after {step}")
-    with anyio.fail_after(60):  # the last one may still be on its way out
-        while holding_an_arena(processes):  # noqa: ASYNC110  processes set no event
-            await anyio.sleep(0.05)
-
-
-def holding_an_arena(processes):
-    runners = processes.below(os.getpid(), "kernelforge_engine.runner")
-    return [pid for pid in runners if "kernelforge-arena" in processes.maps(pid)]
+    await processes.let_go("kernelforge_engine.runner", "kernelforge-arena")

@@ -22,7 +22,7 @@ from kernelforge_server.cli.measure import show_measurement
 from kernelforge_server.cli.measurements import measurement_document
 from kernelforge_server.cli.optimize import DEFAULT_BUDGET, BudgetOption, show_report
 from kernelforge_server.cli.options import JsonOption
-from kernelforge_server.cli.overview import capture_line
+from kernelforge_server.cli.overview import show_outcome
 from kernelforge_server.cli.session import NOTHING_FASTER, Session
 from kernelforge_server.cli.tables import load_text
 from kernelforge_tools.entries import absolute
@@ -74,9 +74,9 @@ def demo(
     folder = absolute(project or FOLDER)
     session = Session(project=folder, as_json=as_json)
     file = EXAMPLES / EXAMPLE[device]
+    busy = busy_now() if device == DemoDevice.CPU else None
     if not as_json:
         session.show(f"Model: {file}\nProject: {folder}")
-        session.warn(busy_now() if device == DemoDevice.CPU else None)
 
     async def work(engine: Engine) -> Demo:
         return await _demo(engine, session, file, device, budget)
@@ -85,7 +85,7 @@ def demo(
     if as_json:
         session.emit(_document(done))
     else:
-        _show(session, done)
+        _show(session, done, busy)
     if not done.report.faster:
         raise typer.Exit(NOTHING_FASTER)
 
@@ -126,8 +126,8 @@ def _document(done: Demo) -> dict[str, object]:
     }
 
 
-def _show(session: Session, done: Demo) -> None:
-    session.show(capture_line(done.capture, done.cards))
+def _show(session: Session, done: Demo, busy: str | None) -> None:
+    show_outcome(session, done.capture, done.cards, busy)
     show_report(session, done.report)
     if done.cast is None or done.measurement is None:
         session.show("Nothing was faster than eager on this machine, so nothing was exported.")

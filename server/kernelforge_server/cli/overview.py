@@ -70,13 +70,19 @@ def warnings(made: Capture) -> list[str]:
     return said
 
 
-def show_capture(session: Session, made: Capture, cards: Sequence[Card], busy: str | None) -> None:
-    """Everything a person wants to know right after a capture, on a machine that may be `busy`."""
+def show_outcome(session: Session, made: Capture, cards: Sequence[Card], busy: str | None) -> None:
+    """What a capture came to, and what there is to be doubted of it, on a machine that may be
+    `busy`."""
     session.show(capture_line(made, cards))
     if verdict := verdict_line(made):
         session.show(verdict, style=HEADING)
     for warning in (busy, *warnings(made)):
         session.warn(warning)
+
+
+def show_capture(session: Session, made: Capture, cards: Sequence[Card], busy: str | None) -> None:
+    """Everything a person wants to know right after a capture, on a machine that may be `busy`."""
+    show_outcome(session, made, cards, busy)
     session.show("")
     show_cards(session, made, cards, Sort.SHARE, everything=False)
 

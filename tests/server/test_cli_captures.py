@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.calm
+
 MODEL = """
 import torch
 import torch.nn.functional as F

@@ -99,14 +99,14 @@ async def test_progress_comes_at_most_once_a_second_and_within_ten(reaching, gat
     reach = reaching("stdio", "auto")
 
     def patience():
-        if heard.words[-1] in heard.words[:-1]:  # said again, for it had nothing new to say
+        if heard.words.count(heard.words[-1]) > 2:  # said again, for it had nothing new to say
             gated.open()
 
     heard = Heard(patience)
     async with reach.server() as server, reach.client(server) as client:
         assert not (await capture(client, gated, heard)).is_error
     gaps = [later - sooner for sooner, later in pairwise([0.0, *heard.seconds])]
-    assert len(gaps) >= 2
+    assert len(gaps) >= 3
     assert min(gaps) >= 0.9  # they are rounded
     assert max(gaps) <= 10
 

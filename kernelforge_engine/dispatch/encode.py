@@ -65,6 +65,18 @@ class Parameter:
     alias: frozenset[str] | None
 
 
+def overload_of(operator: str, overload: str) -> OpOverload:
+    """An operator by its names: aten::add and Tensor.
+
+    Raises:
+        AttributeError: it is not registered in this process.
+    """
+    namespace, _, name = operator.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    found: OpOverload = getattr(packet, overload or "default")
+    return found
+
+
 def schema(op: OpOverload) -> Any:
     """The schema object of an operator overload."""
     return op._schema

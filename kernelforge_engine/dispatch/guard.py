@@ -17,6 +17,7 @@ from kernelforge_engine.dispatch.encode import (
     decode,
     encode,
     name_of,
+    overload_of,
     parameters,
     schema,
     schema_values,
@@ -76,13 +77,10 @@ def operator_of(call: Call) -> OpOverload:
     Raises:
         Unguardable: it is not registered in this process.
     """
-    namespace, _, name = call.operator.partition("::")
     try:
-        packet = getattr(getattr(torch.ops, namespace), name)
-        op: OpOverload = getattr(packet, call.overload or "default")
+        return overload_of(call.operator, call.overload)
     except AttributeError as error:
         raise Unguardable(why=f"{call.name} is not registered in this process") from error
-    return op
 
 
 def arguments_of(

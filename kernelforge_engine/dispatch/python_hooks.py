@@ -13,7 +13,13 @@ from torch._C import _dispatch_has_kernel_for_dispatch_key as has_kernel
 from torch._C import _dispatch_tls_is_dispatch_key_excluded as is_excluded
 from torch.utils import _pytree as pytree
 
-from kernelforge_engine.dispatch.encode import calls_others, parameters, schema, schema_values
+from kernelforge_engine.dispatch.encode import (
+    calls_others,
+    overload_of,
+    parameters,
+    schema,
+    schema_values,
+)
 from kernelforge_engine.dispatch.python_calls import Table, Variant, Words, plain_keys, records
 from kernelforge_engine.dispatch.python_hits import Failed, Hit, difference, unseen
 from kernelforge_engine.errors import NotLaunched
@@ -87,9 +93,7 @@ class Hook(Counted):
     def __init__(self, name: str, overload: str, cuda: bool) -> None:
         super().__init__()
         self.name = f"{name}.{overload}".rstrip(".")
-        namespace, _, local = name.partition("::")
-        packet = getattr(getattr(torch.ops, namespace), local)
-        self._op = getattr(packet, overload or "default")
+        self._op = overload_of(name, overload)
         self._returns = schema(self._op).returns
         self._numbers = [
             i
@@ -105,7 +109,7 @@ class Hook(Counted):
         self._previous = {k: torch.library.get_kernel(self.name, k) for k in keys}
         self._table = Table()
         library: Any = torch.library.Library
-        self._library = library(namespace, "IMPL")
+        self._library = library(self._op.namespace, "IMPL")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # replacing a kernel is the point here
             for k in keys:

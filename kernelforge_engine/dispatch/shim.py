@@ -16,6 +16,7 @@ from torch import Tensor
 from kernelforge_engine.calls import Backend, Call, OutputSpec
 from kernelforge_engine.cast.words import DTYPES, call_words, float_bits
 from kernelforge_engine.dispatch import build, exports
+from kernelforge_engine.dispatch.encode import overload_of
 from kernelforge_engine.dispatch.probe import NoHit, probe
 from kernelforge_engine.dispatch.python_dispatch import Interpreted, SlowDispatch
 from kernelforge_engine.errors import NoCompiler, NotInstalled, ShimUnusable
@@ -304,9 +305,7 @@ def _forget_traced(operator: str, overload: str) -> None:
     Its tracer (`torch._C._EnablePythonDispatcher`) keeps the answer for ever: told of a hook that
     is gone since, it would record a composite operator without its derivative.
     """
-    namespace, _, name = operator.partition("::")
-    packet = getattr(getattr(torch.ops, namespace), name)
-    getattr(packet, overload or "default")._dispatch_cache.clear()
+    overload_of(operator, overload)._dispatch_cache.clear()
 
 
 def _name(key: Key) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from kernelforge_engine.dispatch.encode import overload_of
 from kernelforge_engine.exchanges import Notice
 from kernelforge_engine.pool.adopt import channel
 from kernelforge_engine.pool.orders import (
@@ -105,9 +106,11 @@ def _import_operators(variant: Variant) -> None:
 
 
 def _is_registered(operator: str, overload: str) -> bool:
-    namespace, _, name = operator.partition("::")
-    packet = getattr(getattr(torch.ops, namespace), name, None)
-    return hasattr(packet, overload or "default")
+    try:
+        overload_of(operator, overload)
+    except AttributeError:
+        return False
+    return True
 
 
 if __name__ == "__main__":
